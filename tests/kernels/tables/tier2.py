@@ -1,0 +1,616 @@
+"""The products, reductions and norms."""
+
+from __future__ import annotations
+
+import tilelang
+import tilelang.language as T
+from tests.kernels import (
+    cpu_atomic,
+    eager_forms,
+    gemm,
+    hadamard,
+    nested_loops,
+    reduce_sum,
+    reshape,
+    rms_norm,
+    warp_reduce,
+)
+from tests.kernels.case import KernelCase, RejectCase
+
+REDUCE = tuple(
+    KernelCase(
+        name=f"reduce_sum_{name}",
+        row="05-reduce-sum",
+        tier=2,
+        style="eager",
+        make=make,
+        inputs=reduce_sum.inputs,
+        reference=reduce_sum.reference,
+        params={"BLOCK_N": 16, "BLOCK_M": block},
+        sizes={"N": 37, "M": 115},
+        device_params={"BLOCK_M": device_block},
+        device_sizes={"N": 4096, "M": width},
+    )
+    for name, make, block, device_block, width in (
+        ("single_pass", reduce_sum.tl_reduce_sum_single_pass, 128, 512, 512),
+        ("clear_false", reduce_sum.tl_reduce_sum, 32, 128, 4096),
+        ("accumulator", reduce_sum.tl_reduce_sum_accumulator, 32, 128, 4096),
+    )
+)
+
+_RESHAPE = "test_tilelang_language_reshape"
+RESHAPE = (
+    KernelCase(
+        name="reshape_shared",
+        row=_RESHAPE,
+        tier=2,
+        style="prim_func",
+        make=reshape.reshape_shared_then_reduce,
+        inputs=reshape.inputs_flat,
+        reference=reshape.reference_sum,
+        params={"rows": 24, "columns": 32},
+        out_idx=(1,),
+    ),
+    KernelCase(
+        name="reshape_fragment",
+        row=_RESHAPE,
+        tier=2,
+        style="prim_func",
+        make=reshape.reshape_fragment_then_reduce,
+        inputs=reshape.inputs_flat,
+        reference=reshape.reference_max,
+        params={"rows": 24, "columns": 32},
+        out_idx=(1,),
+    ),
+    KernelCase(
+        name="reshape_flatten",
+        row=_RESHAPE,
+        tier=2,
+        style="prim_func",
+        make=reshape.flatten_shared,
+        inputs=reshape.inputs_2d,
+        reference=reshape.reference_flatten,
+        params={"rows": 15, "columns": 21},
+        out_idx=(1,),
+    ),
+    KernelCase(
+        name="view_bits",
+        row=_RESHAPE,
+        tier=2,
+        style="prim_func",
+        make=reshape.view_bits,
+        inputs=reshape.inputs_bits,
+        reference=reshape.reference_bits,
+        params={"N": 64},
+        out_idx=(1,),
+    ),
+)
+
+_EAGER = "test_tilelang_language_eager_jit"
+EAGER = (
+    KernelCase(
+        name="eager_gemm",
+        row=_EAGER,
+        tier=2,
+        style="eager",
+        make=eager_forms.gemm_const_dims,
+        inputs=eager_forms.inputs_gemm,
+        reference=eager_forms.reference_gemm,
+        sizes={"M": 51, "N": 70, "K": 45},
+        device_sizes={"M": 1024, "N": 1024, "K": 1024},
+    ),
+    KernelCase(
+        name="eager_signature",
+        row=_EAGER,
+        tier=2,
+        style="eager",
+        make=eager_forms.annotated_in_signature,
+        inputs=eager_forms.inputs_signature,
+        reference=eager_forms.reference_signature,
+    ),
+    KernelCase(
+        name="eager_runtime_scalar",
+        row=_EAGER,
+        tier=2,
+        style="eager",
+        make=eager_forms.runtime_scalar,
+        inputs=eager_forms.inputs_vector,
+        reference=eager_forms.reference_scale,
+        sizes={"N": 203},
+    ),
+    KernelCase(
+        name="eager_several_outputs",
+        row=_EAGER,
+        tier=2,
+        style="eager",
+        make=eager_forms.several_outputs,
+        inputs=eager_forms.inputs_matrix,
+        reference=eager_forms.reference_outputs,
+        sizes={"M": 45, "N": 37},
+        device_sizes={"M": 1024, "N": 256},
+    ),
+    KernelCase(
+        name="eager_dynamic_rows",
+        row=_EAGER,
+        tier=2,
+        style="eager",
+        make=eager_forms.dynamic_rows,
+        inputs=eager_forms.inputs_matrix,
+        reference=eager_forms.reference_increment,
+        sizes={"M": 45, "N": 37},
+    ),
+    KernelCase(
+        name="eager_strided",
+        row=_EAGER,
+        tier=2,
+        style="eager",
+        make=eager_forms.strided_rows,
+        inputs=eager_forms.inputs_strided,
+        reference=eager_forms.reference_identity,
+        sizes={"M": 13, "N": 20, "stride": 32},
+        targets=("cpu",),
+    ),
+    KernelCase(
+        name="eager_pointer_table",
+        row=_EAGER,
+        tier=2,
+        style="eager",
+        make=eager_forms.sum_of_pointed,
+        inputs=eager_forms.inputs_pointers,
+        reference=eager_forms.reference_pointers,
+        sizes={"count": 5, "width": 48},
+        targets=("cpu",),
+    ),
+)
+
+CPU_GEMM = tuple(
+    KernelCase(
+        name=f"cpu_gemm_{name}",
+        row="test_tilelang_cpu_gemm",
+        tier=2,
+        style="prim_func",
+        make=gemm.matmul_prim_func,
+        inputs=inputs,
+        reference=gemm.reference,
+        params={
+            "M": 53,
+            "N": 70,
+            "K": 45,
+            "block_M": 16,
+            "block_N": 32,
+            "block_K": 16,
+            "dtype": dtype,
+        },
+        out_idx=(2,),
+        targets=("cpu",),
+    )
+    for name, dtype, inputs in (
+        ("float32", T.float32, gemm.inputs_float32),
+        ("float16", T.float16, gemm.inputs),
+    )
+)
+
+_ATOMIC = "test_tilelang_cpu_atomic"
+CPU_ATOMIC = (
+    KernelCase(
+        name="atomic_scalars",
+        row=_ATOMIC,
+        tier=2,
+        style="prim_func",
+        make=cpu_atomic.atomic_scalars,
+        inputs=cpu_atomic.inputs_scalars,
+        reference=cpu_atomic.reference_scalars,
+        params={"N": 301},
+        mutates=(1,),
+    ),
+    KernelCase(
+        name="atomic_float_sum",
+        row=_ATOMIC,
+        tier=2,
+        style="prim_func",
+        make=cpu_atomic.atomic_float_sum,
+        inputs=cpu_atomic.inputs_float_sum,
+        reference=cpu_atomic.reference_float_sum,
+        params={"M": 61, "N": 24, "block": 8},
+        mutates=(1,),
+    ),
+    KernelCase(
+        name="atomic_region",
+        row=_ATOMIC,
+        tier=2,
+        style="prim_func",
+        make=cpu_atomic.atomic_region,
+        inputs=cpu_atomic.inputs_region,
+        reference=cpu_atomic.reference_float_sum,
+        params={"M": 21, "N": 32, "parts": 5},
+        mutates=(1,),
+    ),
+    KernelCase(
+        name="atomic_vectors",
+        row=_ATOMIC,
+        tier=2,
+        style="prim_func",
+        make=cpu_atomic.atomic_vectors,
+        inputs=cpu_atomic.inputs_vectors,
+        reference=cpu_atomic.reference_vectors,
+        params={"N": 32, "parts": 3},
+        mutates=(2, 3),
+    ),
+    KernelCase(
+        name="atomic_tickets",
+        row=_ATOMIC,
+        tier=2,
+        style="prim_func",
+        make=cpu_atomic.atomic_tickets,
+        inputs=cpu_atomic.inputs_tickets,
+        reference=cpu_atomic.reference_tickets,
+        params={"N": 211},
+        mutates=(0, 1, 2),
+        canonical=cpu_atomic.sort_tickets,
+    ),
+    KernelCase(
+        name="atomic_load_store",
+        row=_ATOMIC,
+        tier=2,
+        style="prim_func",
+        make=cpu_atomic.atomic_load_store,
+        inputs=cpu_atomic.inputs_load_store,
+        reference=cpu_atomic.reference_load_store,
+        params={"N": 97},
+        mutates=(1,),
+    ),
+)
+
+GEMM = (
+    KernelCase(
+        name="quickstart",
+        row="quickstart",
+        tier=2,
+        style="eager",
+        make=gemm.matmul_relu,
+        inputs=gemm.inputs,
+        reference=gemm.reference_relu,
+        params={"block_M": 32, "block_N": 64, "block_K": 32},
+        sizes={"M": 101, "N": 150, "K": 77},
+        device_params={"block_M": 128, "block_N": 128, "block_K": 32},
+        device_sizes={"M": 1024, "N": 1024, "K": 1024},
+    ),
+    KernelCase(
+        name="gemm_float16",
+        row="example_gemm",
+        tier=2,
+        style="eager",
+        make=gemm.matmul,
+        inputs=gemm.inputs,
+        reference=gemm.reference,
+        params={"block_M": 64, "block_N": 32, "block_K": 32},
+        sizes={"M": 101, "N": 75, "K": 83},
+        device_params={"block_M": 128, "block_N": 128, "block_K": 32},
+        device_sizes={"M": 1024, "N": 1024, "K": 1024},
+    ),
+    KernelCase(
+        name="gemm_bfloat16",
+        row="example_gemm",
+        tier=2,
+        style="eager",
+        make=gemm.matmul,
+        inputs=gemm.inputs_bfloat16,
+        reference=gemm.reference,
+        params={"block_M": 32, "block_N": 32, "block_K": 16, "dtype": T.bfloat16},
+        sizes={"M": 45, "N": 75, "K": 51},
+        device_params={"block_M": 128, "block_N": 128, "block_K": 32},
+        device_sizes={"M": 1024, "N": 1024, "K": 1024},
+        needs_torch=True,
+    ),
+    KernelCase(
+        name="gemm_float32",
+        row="example_gemm",
+        tier=2,
+        style="eager",
+        make=gemm.matmul,
+        inputs=gemm.inputs_float32,
+        reference=gemm.reference,
+        params={"block_M": 32, "block_N": 32, "block_K": 16, "dtype": T.float32},
+        sizes={"M": 45, "N": 75, "K": 51},
+        targets=("cpu",),
+    ),
+    *(
+        KernelCase(
+            name=f"jit_gemm_{'t' if trans_A else 'n'}{'t' if trans_B else 'n'}",
+            row="test_tilelang_jit_gemm",
+            tier=2,
+            style="lazy",
+            make=gemm.matmul_lazy,
+            inputs=gemm.inputs,
+            reference=gemm.reference,
+            params={
+                "M": 70,
+                "N": 53,
+                "K": 45,
+                "block_M": 32,
+                "block_N": 32,
+                "block_K": 16,
+                "trans_A": trans_A,
+                "trans_B": trans_B,
+            },
+            device_params={
+                "M": 512,
+                "N": 1024,
+                "K": 768,
+                "block_M": 128,
+                "block_N": 256,
+                "block_K": 32,
+            },
+        )
+        for trans_A in (False, True)
+        for trans_B in (False, True)
+    ),
+)
+
+_PIPELINE = "test_tilelang_language_pipeline"
+PIPELINE = (
+    *(
+        KernelCase(
+            name=f"pipeline_{name}",
+            row=_PIPELINE,
+            tier=2,
+            style="lazy",
+            make=gemm.scheduled,
+            inputs=gemm.inputs,
+            reference=gemm.reference,
+            params={
+                "M": 45,
+                "N": 70,
+                "K": 100,
+                "block_M": 32,
+                "block_N": 32,
+                "block_K": 16,
+                "stage": stage,
+                "order": order,
+            },
+            device_params={
+                "M": 512,
+                "N": 512,
+                "K": 512,
+                "block_M": 128,
+                "block_N": 128,
+                "block_K": 32,
+            },
+        )
+        for name, stage, order in (
+            ("one_ahead", [0, 0, 1], [0, 1, 2]),
+            ("product_first", [0, 0, 2], [1, 2, 0]),
+            ("no_overlap", [0, 0, 0], [0, 1, 2]),
+        )
+    ),
+    KernelCase(
+        name="pipeline_block_sparse",
+        row=_PIPELINE,
+        tier=2,
+        style="lazy",
+        make=gemm.matmul_block_sparse,
+        inputs=gemm.inputs_block_sparse,
+        reference=gemm.reference_block_sparse,
+        params={
+            "M": 70,
+            "N": 70,
+            "K": 150,
+            "block_M": 32,
+            "block_N": 32,
+            "block_K": 32,
+            "num_stages": 2,
+        },
+        device_params={
+            "M": 1024,
+            "N": 1024,
+            "K": 1024,
+            "block_M": 128,
+            "block_N": 128,
+            "block_K": 32,
+        },
+    ),
+    KernelCase(
+        name="gemm_padded_shared",
+        row="test_tilelang_kernel_gemm_with_stride",
+        tier=2,
+        style="prim_func",
+        make=gemm.matmul_padded,
+        inputs=gemm.inputs,
+        reference=gemm.reference,
+        params={
+            "M": 45,
+            "N": 70,
+            "K": 50,
+            "block_M": 32,
+            "block_N": 32,
+            "block_K": 16,
+            "padding": 8,
+        },
+        device_params={
+            "M": 256,
+            "N": 256,
+            "K": 256,
+            "block_M": 64,
+            "block_N": 64,
+            "block_K": 32,
+        },
+        out_idx=(2,),
+    ),
+)
+
+_NESTED = "test_tilelang_nested_loop_checker"
+NESTED = (
+    KernelCase(
+        name="serial_in_parallel",
+        row=_NESTED,
+        tier=2,
+        style="lazy",
+        make=nested_loops.serial_in_parallel,
+        inputs=nested_loops.inputs,
+        reference=nested_loops.reference_row_sums,
+        params={"M": 19, "N": 23},
+    ),
+    KernelCase(
+        name="parallel_directly_nested",
+        row=_NESTED,
+        tier=2,
+        style="lazy",
+        make=nested_loops.parallel_directly_nested,
+        inputs=nested_loops.inputs,
+        reference=nested_loops.reference_double,
+        params={"M": 19, "N": 23},
+    ),
+    KernelCase(
+        name="parallel_in_pipelined",
+        row=_NESTED,
+        tier=2,
+        style="lazy",
+        make=nested_loops.parallel_in_pipelined,
+        inputs=nested_loops.inputs,
+        reference=nested_loops.reference_halving,
+        params={"M": 16, "N": 57, "block": 16},
+    ),
+    KernelCase(
+        name="pipelined_in_serial",
+        row=_NESTED,
+        tier=2,
+        style="lazy",
+        make=nested_loops.pipelined_in_serial,
+        inputs=nested_loops.inputs,
+        reference=nested_loops.reference_row_sums,
+        params={"M": 16, "N": 57, "repeat": 3},
+    ),
+)
+
+WARP_REDUCE = tuple(
+    KernelCase(
+        name=f"warp_reduce_{kind}_{threads}",
+        row="test_tilelang_language_warp_reduce",
+        tier=2,
+        style="lazy",
+        make=warp_reduce.warp_reduce,
+        inputs=warp_reduce.inputs,
+        reference=warp_reduce.reference,
+        params={"kind": kind, "threads": threads},
+    )
+    for kind in ("sum", "max", "min", "bitand", "bitor")
+    for threads in (32, 64)
+)
+
+NORM = (
+    KernelCase(
+        name="rms_norm_splitk",
+        row="rms_norm",
+        tier=2,
+        style="eager",
+        make=rms_norm.rms_norm_splitk,
+        inputs=rms_norm.inputs,
+        reference=rms_norm.reference,
+        params={"blk_m": 4, "blk_k": 64},
+        sizes={"M": 13, "N": 201},
+        device_params={"blk_m": 1, "blk_k": 512},
+        device_sizes={"M": 8192, "N": 8192},
+    ),
+    KernelCase(
+        name="rms_norm",
+        row="rms_norm",
+        tier=2,
+        style="eager",
+        make=rms_norm.rms_norm,
+        inputs=rms_norm.inputs,
+        reference=rms_norm.reference,
+        params={"blk_m": 4},
+        sizes={"M": 13, "N": 201},
+        device_params={"blk_m": 1},
+        device_sizes={"M": 8192, "N": 8192},
+    ),
+)
+
+HADAMARD = (
+    KernelCase(
+        name="hadamard",
+        row="example_hadamard",
+        tier=2,
+        style="eager",
+        make=hadamard.hadamard,
+        inputs=hadamard.inputs,
+        reference=hadamard.reference,
+        params={"n": 512, "dtype": T.float32},
+        sizes={"b": 3},
+        device_params={"n": 4096},
+        device_sizes={"b": 64},
+        targets=("cuda:sm_80",),
+    ),
+    KernelCase(
+        name="hadamard_shared",
+        row="example_hadamard",
+        tier=2,
+        style="eager",
+        make=hadamard.hadamard_shared,
+        inputs=hadamard.inputs,
+        reference=hadamard.reference,
+        params={"n": 256, "dtype": T.float32},
+        sizes={"b": 3},
+        device_params={"n": 8192},
+        device_sizes={"b": 64},
+    ),
+)
+
+REJECTED = (
+    RejectCase(
+        "reshape_to_other_size",
+        _RESHAPE,
+        lambda: tilelang.compile(reshape.reshape_to_other_size(), target="cpu"),
+        ("A_shared", "64", "72"),
+    ),
+    RejectCase(
+        "atomic_add_with_tma",
+        _ATOMIC,
+        lambda: tilelang.compile(cpu_atomic.atomic_add_with_tma(), target="cpu"),
+        ("use_tma",),
+    ),
+    RejectCase(
+        "atomic_region_with_return",
+        _ATOMIC,
+        lambda: tilelang.compile(cpu_atomic.atomic_region_with_return(), target="cpu"),
+        ("return_prev",),
+    ),
+    RejectCase(
+        "parallel_nested_with_statements",
+        _NESTED,
+        nested_loops.parallel_nested_with_statements,
+        ("T.Parallel",),
+    ),
+    RejectCase(
+        "pipelined_in_parallel",
+        _NESTED,
+        nested_loops.pipelined_in_parallel,
+        ("T.Pipelined", "T.Parallel"),
+    ),
+    RejectCase(
+        "tile_op_in_parallel",
+        _NESTED,
+        nested_loops.tile_op_in_parallel,
+        ("T.copy", "T.Parallel"),
+    ),
+    RejectCase(
+        "local_indexed_by_parallel",
+        _NESTED,
+        nested_loops.local_indexed_by_parallel,
+        ("mine",),
+    ),
+)
+
+KERNELS = (
+    *REDUCE,
+    *RESHAPE,
+    *EAGER,
+    *CPU_GEMM,
+    *CPU_ATOMIC,
+    *GEMM,
+    *PIPELINE,
+    *NESTED,
+    *WARP_REDUCE,
+    *NORM,
+    *HADAMARD,
+)

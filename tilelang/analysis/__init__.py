@@ -1,0 +1,1 @@
+"""Questions about IR that change nothing."""

@@ -1,0 +1,127 @@
+"""What is certainly true of integers at a place in a kernel?
+
+A `Prover` wraps TVM's analyser for one function: ranges of variables, conditions in force, and
+proofs, each asked once. It answers False for "cannot prove". An exclusive or is never handed to
+the prover: it costs milliseconds and fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from tilelang.ir import build, tirx
+from tilelang.ir.visit import collect, contains
+
+# Z3 gives up after this much work (deterministic, unlike a time limit); measured 2026-11 on the
+# guards of the examples: proofs that succeed need less than a tenth of it.
+_Z3_RESOURCES = 20_000
+
+
+class Prover:
+    """Facts and proofs while walking one function."""
+
+    def __init__(self, written: frozenset[tirx.Buffer] = frozenset()) -> None:
+        self.analyzer = tirx.Analyzer()
+        if self.analyzer.is_z3_enabled:
+            self.analyzer.set_z3_rlimit(_Z3_RESOURCES)
+        self._written = written
+        self._answers: dict[tuple[int, int], bool] = {}
+        self._facts = 0  # identifies the conditions in force; part of the key of an answer
+        self._next = 1
+        self.queries = 0
+
+    def bind_range(self, var: tirx.Var, low: tirx.Expr, extent: tirx.Expr) -> None:
+        """`low <= var < low + extent` from here on."""
+        if not self._is_stable(low) or not self._is_stable(extent):
+            return
+        span = tirx.Range.from_min_extent(low, extent)
+        self.analyzer.bind(var, span, allow_override=True)
+
+    def bind_value(self, var: tirx.Var, value: tirx.Expr) -> None:
+        """`var == value` from here on, unless the value is not a matter of integers."""
+        if is_integer(value) and self._is_stable(value) and not contains(value, _is_call):
+            self.analyzer.bind(var, value, allow_override=True)
+
+    def assume_size(self, var: tirx.Var) -> None:
+        """`var` is an extent of a buffer: not negative."""
+        high = build.const((1 << 31) - 1, build.dtype_of(var))
+        self.analyzer.bind(
+            var, tirx.Range.from_min_extent(build.const(0, build.dtype_of(var)), high),
+            allow_override=True,
+        )  # fmt: skip
+
+    @contextmanager
+    def under(self, condition: tirx.Expr) -> Iterator[None]:
+        """`condition` holds for what is proved inside."""
+        if not self._is_stable(condition):
+            yield
+            return
+        previous = self._facts
+        with ExitStack() as stack:
+            for part in conjuncts(condition):
+                stack.enter_context(self.analyzer.constraint_scope(part))
+            self._facts, self._next = self._next, self._next + 1
+            try:
+                yield
+            finally:
+                self._facts = previous
+
+    def proves(self, condition: tirx.Expr) -> bool:
+        """Whether `condition` certainly holds here."""
+        if isinstance(condition, tirx.IntImm):
+            return bool(condition.value)
+        key = (self._facts, tirx.structural_hash(condition))
+        found = self._answers.get(key)
+        if found is None:
+            found = self._answers[key] = self._prove(condition)
+        return found
+
+    def simplify(self, expr: tirx.Expr) -> tirx.Expr:
+        return self.analyzer.simplify(expr)
+
+    def _prove(self, condition: tirx.Expr) -> bool:
+        self.queries += 1
+        if self.analyzer.can_prove(condition):
+            return True
+        if contains(condition, _defeats_prover):
+            return False
+        return bool(self.analyzer.can_prove(condition, tirx.ProofStrength.SYMBOLIC_BOUND))
+
+    def _is_stable(self, expr: tirx.Expr) -> bool:
+        """Whether `expr` keeps its value: it reads nothing that this function writes."""
+        return not any(load.source in self._written for load in collect(expr, tirx.TensorLoad))
+
+
+def conjuncts(condition: tirx.Expr) -> list[tirx.Expr]:
+    """The parts of a conjunction."""
+    if isinstance(condition, tirx.And):
+        return [*conjuncts(condition.a), *conjuncts(condition.b)]
+    return [condition]
+
+
+def is_integer(expr: tirx.Expr) -> bool:
+    """Whether `expr` is one integer."""
+    dtype = build.dtype_of(expr)
+    return dtype.startswith(("int", "uint")) and build.lanes_of(dtype) == 1
+
+
+def written_buffers(node: Any) -> frozenset[tirx.Buffer]:
+    """Buffers that `node` stores to, or hands to a call that may."""
+    found = {s.buffer for s in collect(node, tirx.BufferStore)}
+    for call in collect(node, tirx.Call):
+        for arg in call.args:
+            if isinstance(arg, tirx.TensorRegion):
+                found.add(arg.source)
+            elif tirx.is_buffer_var(arg):
+                found.add(arg)
+    return frozenset(found)
+
+
+def _is_call(node: Any) -> bool:
+    return isinstance(node, tirx.Call)
+
+
+def _defeats_prover(node: Any) -> bool:
+    return isinstance(node, (tirx.BitwiseXor, tirx.TensorLoad, tirx.BitwiseAnd, tirx.BitwiseOr))

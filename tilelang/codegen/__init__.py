@@ -1,0 +1,1 @@
+"""Lowered programs in, target code out: LLVM for the CPU, C-like source for devices."""

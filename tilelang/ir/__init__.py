@@ -1,0 +1,1 @@
+"""TVM's TIRX made tame: the only package of the compiler that knows TVM."""

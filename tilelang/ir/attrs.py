@@ -1,0 +1,59 @@
+"""What is every annotation, attribute and call of our IR called?
+
+The one home of these strings; a test greps that `"tl.` appears nowhere else. Attributes of
+functions and loops are keyed by the constants below, operators by `tile()` and `scalar()`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Functions.
+GLOBAL_SYMBOL: Final = "global_symbol"
+NUM_OUTPUTS: Final = "tl.num_outputs"  # how many trailing parameters the runtime allocates
+NULLABLE: Final = "tl.nullable"  # names of the parameters that may be None
+STAGE: Final = "tl.stage"  # how far lowering has come: see ir.verify
+TARGET: Final = "tl.target"
+FUNCTION_PREFIX: Final = "tl.func."  # attributes of the program function, by its own names
+
+# Loops.
+PARALLEL: Final = "tl.parallel"  # position of a loop in its T.Parallel nest, 0 outermost
+PARALLEL_RANK: Final = "tl.parallel_rank"  # how many loops the nest has
+PIPELINED: Final = "tl.pipelined"  # a T.Pipelined loop, even with num_stages 0
+NUM_STAGES: Final = "tl.num_stages"
+ORDER: Final = "tl.order"
+LOOP_STAGE: Final = "tl.loop_stage"
+CPU_PARALLEL: Final = "tl.cpu_parallel"  # T.parallel: iterations may run on several cores
+LOOP_ATTR_PREFIX: Final = "tl.loop."  # whatever else the user attached, by the user's name
+
+# Allocations.
+ALLOC_PREFIX: Final = "tl.alloc."  # attributes of the program buffer, by its own names
+
+# Keys of T.annotate_… statements that passes act upon.
+SAFE_VALUE: Final = "safe_value"
+LAYOUT: Final = "layout"
+
+# AttrStmt keys.
+THREAD_EXTENT: Final = "thread_extent"
+LAUNCH: Final = "tl.launch"  # around each launch; its node maps the user's launch attributes
+SCOPED: Final = "tl.scoped."  # `with T.ws(...)` and its like, by kind
+
+OP_PREFIX: Final = "tl."
+
+BLOCK_TAGS: Final = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
+THREAD_TAGS: Final = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
+
+
+def op_name(name: str) -> str:
+    """The operator of tile op or scalar intrinsic `name` in the IR."""
+    return OP_PREFIX + name
+
+
+def short_name(op: str) -> str:
+    """The language's name of one of our operators."""
+    return op.removeprefix(OP_PREFIX)
+
+
+def is_ours(op: str) -> bool:
+    """Whether `op` is one of our operators."""
+    return op.startswith(OP_PREFIX)

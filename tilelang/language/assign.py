@@ -1,0 +1,278 @@
+"""Binding and storing: what `=`, `+=`, tuple targets and parameters do."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tilelang.language import expressions
+from tilelang.language.frame import Frame
+from tilelang.program import operators
+from tilelang.program.buffer import Buffer, Region
+from tilelang.program.context import reject, warn
+from tilelang.program.expr import Const, Expr, Intrinsic, Load, Var, VarRef, walk
+from tilelang.program.stmt import Let, Store
+from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
+from tilelang_diagnostics.model import Label, Span
+
+
+def assign(frame: Frame, node: ast.Assign) -> None:
+    """`targets = value`, possibly chained; all reads happen before any store."""
+    name = node.targets[0].id if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) else None
+    value = _right_side(frame, node.value, node.targets[0], name)
+    fresh = isinstance(node.value, (ast.Call, ast.Tuple, ast.List))
+    if len(node.targets) > 1 and isinstance(value, Expr) and not isinstance(value, (Const, VarRef)):
+        value = let(frame, name or "value", value)
+    for target in node.targets:
+        assign_target(frame, target, value, fresh=fresh)
+
+
+def assign_target(frame: Frame, target: ast.expr, value: Any, *, fresh: bool = False) -> None:
+    """Give one target its value: bind a name, store an element, or unpack."""
+    match target:
+        case ast.Name():
+            _assign_name(frame, target, value, fresh)
+        case ast.Tuple() | ast.List():
+            _unpack(frame, target, value, fresh)
+        case ast.Subscript():
+            _store_element(frame, target, value)
+        case ast.Attribute():
+            reject(
+                "TL133",
+                f"`{ast.unparse(target)}` is assigned inside a kernel",
+                help="kernels have no objects at run time; use a buffer or `T.alloc_var`",
+            )
+        case ast.Starred():
+            assign_target(frame, target.value, value, fresh=fresh)
+        case _:
+            reject("TL130", f"`{ast.unparse(target)}` cannot be assigned")
+
+
+def bind_target(frame: Frame, target: ast.expr, value: Any) -> None:
+    """Bind loop or comprehension targets to Python values, without storing anywhere."""
+    if isinstance(target, ast.Name):
+        frame.bind(target.id, value, frame.span(target))
+        return
+    if isinstance(target, (ast.Tuple, ast.List)):
+        values = [Unknown()] * len(target.elts) if is_unknown(value) else list(value)
+        if len(values) != len(target.elts):
+            reject("TL154", f"{len(target.elts)} target(s) for {len(values)} value(s)")
+        for element, item in zip(target.elts, values, strict=True):
+            bind_target(frame, element, item)
+        return
+    reject("TL130", f"`{ast.unparse(target)}` cannot be a loop target")
+
+
+def bind_parameter(frame: Frame, parameter: ast.arg, value: Any, *, by_reference: bool) -> None:
+    """A parameter of a macro or helper: scalars are bound once, references stay references."""
+    span = frame.span(parameter)
+    if by_reference:
+        frame.bind(parameter.arg, _reference(parameter, value), span)
+    elif isinstance(value, Expr) and not isinstance(value, (Const, Var)) and frame.is_macro:
+        if isinstance(value, Load) and not isinstance(value, VarRef):
+            # An element may be the origin of a tile for the macro, so it stays an lvalue.
+            frame.bind(parameter.arg, value, span)
+            return
+        frame.bind(parameter.arg, let(frame, parameter.arg, value), span, is_let=True)
+    else:
+        frame.bind(parameter.arg, value, span)
+
+
+def augmented(frame: Frame, node: ast.AugAssign) -> None:
+    """`target op= value`."""
+    op = type(node.op)
+    if isinstance(node.target, ast.Name):
+        current = expressions.evaluate(frame, _as_load(node.target))
+        value = expressions.evaluate(frame, node.value)
+        if isinstance(current, (Buffer, Region)) and not _is_one_element(current):
+            name = current.name if isinstance(current, Buffer) else current.buffer.name
+            reject(
+                "TL151",
+                f"`{name} {_symbol(op)}= …` updates a whole buffer",
+                help=f"write the loop: `for i in T.Parallel(n): {name}[i] {_symbol(op)}= …`",
+            )
+        result = expressions.apply_binary(op, current, value)
+        _assign_name(frame, node.target, result, fresh=False)
+    elif isinstance(node.target, ast.Subscript):
+        buffer = expressions.evaluate(frame, node.target.value)
+        index = expressions.evaluate(frame, node.target.slice)
+        value = expressions.evaluate(frame, node.value)
+        if is_unknown(buffer) or contains_unknown(index) or is_unknown(value):
+            return
+        current = buffer[index]
+        buffer[index] = expressions.apply_binary(op, current, value)
+    else:
+        assign_target(frame, node.target, Unknown())
+
+
+def let(frame: Frame, name: str, value: Expr) -> Var:
+    """Name the value of an expression in the program and give the variable."""
+    trace = frame.trace
+    pure = not any(isinstance(node, (Load, Intrinsic)) for node in walk(value))
+    var = Var(trace.unique(name), value.dtype, trace.span, "let", value if pure else None)
+    trace.emit(Let(var, value, **trace.position()))
+    return var
+
+
+def forget(frame: Frame, target: ast.expr) -> None:
+    """After an error: the names of `target` exist, their values are unknown."""
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and node.id not in frame.names:
+            frame.bind(node.id, Unknown(node.id), frame.span(node))
+
+
+def _right_side(frame: Frame, node: ast.expr, target: ast.expr, name: str | None) -> Any:
+    """Evaluate; element by element for tuples, so that storage gets its own names."""
+    if (
+        isinstance(node, (ast.Tuple, ast.List))
+        and isinstance(target, (ast.Tuple, ast.List))
+        and len(node.elts) == len(target.elts)
+        and not any(isinstance(e, ast.Starred) for e in (*node.elts, *target.elts))
+    ):
+        values = []
+        for element, inner in zip(node.elts, target.elts, strict=True):
+            inner_name = inner.id if isinstance(inner, ast.Name) else None
+            value = expressions.assign_name_of(frame, element, inner_name)
+            # `a, b = b, a` reads both before it stores either.
+            if isinstance(value, Load) and not isinstance(element, ast.Call):
+                value = let(frame, inner_name or "value", value)
+            values.append(value)
+        return tuple(values)
+    if isinstance(target, (ast.Tuple, ast.List)) and target.elts and name is None:
+        first = target.elts[0]
+        name = first.id if isinstance(first, ast.Name) else None
+    return expressions.assign_name_of(frame, node, name)
+
+
+def _assign_name(frame: Frame, target: ast.Name, value: Any, fresh: bool) -> None:
+    span = frame.span(target)
+    local = frame.names.get(target.id)
+    current = local.value if local is not None else None
+    if isinstance(current, VarRef) and not (fresh and isinstance(value, VarRef)):
+        if _is_scalar(value):
+            if local is not None and local.symbol is not None and span not in local.symbol.uses:
+                local.symbol.uses.append(span)
+            stored = operators.as_expr(value, current.dtype)
+            trace = frame.trace
+            trace.emit(Store(current.buffer, current.indices, stored, **trace.position()))
+            return
+        if is_unknown(value):
+            return
+    if isinstance(current, Var) and current.kind == "loop" and local is not None:
+        warn(
+            "TL145",
+            f"loop variable `{target.id}` is assigned",
+            span=span,
+            labels=(Label(local.span, "bound by this loop"),),
+            help="the loop itself is not changed; use another name",
+        )
+    value = _settle(frame, target.id, value, fresh)
+    is_let = isinstance(value, Var) and value.kind == "let"
+    if local is not None and local.is_let and is_let and local.region == frame.region and not frame.host:
+        _warn_rebound(target.id, span, local.span)
+    frame.bind(target.id, value, span, is_let=is_let)
+
+
+def _settle(frame: Frame, name: str, value: Any, fresh: bool) -> Any:
+    """Expressions become named values of the program; everything else stays as it is."""
+    if frame.host or not isinstance(value, Expr) or isinstance(value, Const):
+        return value
+    if isinstance(value, VarRef) and fresh:
+        return value
+    if isinstance(value, Var) and value.kind in ("let", "dim", "const", "symbol", "param", "block"):
+        return value
+    return let(frame, name, value)
+
+
+def _warn_rebound(name: str, span: Span, first: Span) -> None:
+    warn(
+        "TL135",
+        f"immutable value `{name}` is bound again",
+        span=span,
+        label="a new value of the same name",
+        labels=(Label(first, "first bound here"),),
+        help=f"declare `{name} = T.alloc_var(dtype)` if it is meant to change at run time",
+    )
+
+
+def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any, fresh: bool) -> None:
+    if is_unknown(value):
+        forget(frame, target)
+        return
+    if isinstance(value, (Expr, Buffer, Region)):
+        reject("TL154", f"`{value}` cannot be unpacked into {len(target.elts)} targets")
+    try:
+        values = list(value)
+    except TypeError:
+        reject("TL154", f"{type(value).__name__} cannot be unpacked")
+    starred = [n for n, e in enumerate(target.elts) if isinstance(e, ast.Starred)]
+    if starred:
+        at = starred[0]
+        tail = len(target.elts) - at - 1
+        values = [*values[:at], values[at : len(values) - tail], *values[len(values) - tail :]]
+    if len(values) != len(target.elts):
+        reject("TL154", f"{len(target.elts)} target(s) for {len(values)} value(s)")
+    for element, item in zip(target.elts, values, strict=True):
+        assign_target(frame, element, item, fresh=fresh or isinstance(item, VarRef))
+
+
+def _store_element(frame: Frame, target: ast.Subscript, value: Any) -> None:
+    container = expressions.evaluate(frame, target.value)
+    index = expressions.evaluate(frame, target.slice)
+    if is_unknown(container) or contains_unknown(index):
+        return
+    if isinstance(container, (Buffer, VarRef)):
+        with frame.trace.at(frame.span(target)):
+            container[index] = value
+        return
+    if isinstance(container, Region):
+        inner = container[index]
+        target_region = inner if isinstance(inner, Region) else None
+        if isinstance(inner, Load):
+            inner.buffer[tuple(inner.indices)] = value
+        elif target_region is not None:
+            slices = tuple(slice(r.min, r.min + r.extent) for r in target_region.ranges)
+            target_region.buffer[slices] = value
+        return
+    if isinstance(container, Expr):
+        reject("TL228", f"`{container}` is a scalar and has no elements to assign")
+    try:
+        container[index] = value
+    except Exception as error:
+        reject("TL183", f"{type(error).__name__}: {error}")
+
+
+def _reference(parameter: ast.arg, value: Any) -> Any:
+    if isinstance(value, Load):
+        return VarRef(value.buffer, value.indices, value.dtype, value.span)
+    if isinstance(value, (Buffer, Region)) or is_unknown(value):
+        return value
+    reject(
+        "TL182",
+        f"`{parameter.arg}` is taken by reference, but the argument is a value",
+        help="pass an `alloc_var`, an element `A[i]`, or a region",
+    )
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (Expr, bool, int, float)) or (
+        isinstance(value, Region) and _is_one_element(value)
+    )
+
+
+def _is_one_element(value: Buffer | Region) -> bool:
+    return isinstance(value, Region) and all(
+        isinstance(e, Const) and e.value == 1 for e in value.extents
+    )
+
+
+def _as_load(target: ast.Name) -> ast.Name:
+    return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+
+
+def _symbol(op: type[ast.operator]) -> str:
+    return {
+        ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+        ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|",
+        ast.BitXor: "^", ast.MatMult: "@",
+    }[op]  # fmt: skip

@@ -1,0 +1,166 @@
+"""What a language function is: a Python function plus what checking, completion and docs need.
+
+`T.copy` and its like are `LanguageFunction` values made from ordinary functions by `tile_op`,
+`scalar_op` … below. Signature and documentation are those of the function itself, so there is
+nothing to keep in step. Called while a kernel is traced they add to the trace; called from plain
+Python helpers they find their own position from the caller's frame.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from tilelang.program.context import Trace, active_trace, reject
+from tilelang.program.unknown import Unknown, contains_unknown
+from tilelang_diagnostics.model import Span
+from tilelang_diagnostics.suggest import did_you_mean
+
+FunctionKind = Literal[
+    "tile", "scalar", "alloc", "loop", "launch", "annotation", "sync", "type", "meta", "thread"
+]
+# tile: collective operation on tiles; scalar: expression in, expression out; alloc: storage;
+# loop: iterable of a for; launch: with-frame; annotation: informs passes; sync: barriers, waits;
+# type: parameter annotations; meta: pure Python values at trace time; thread: positions, votes.
+
+CPU: tuple[str, ...] = ("cpu", "cuda", "hip", "metal")
+GPU: tuple[str, ...] = ("cuda", "hip", "metal")
+CUDA: tuple[str, ...] = ("cuda",)
+HOPPER: tuple[str, ...] = ("cuda:sm_90",)
+BLACKWELL: tuple[str, ...] = ("cuda:sm_100",)
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageFunction:
+    """One name of the language.
+
+    `targets` lists kinds of target that have it, or the first architecture that does
+    (`cuda:sm_90`); `outside` tells that it may be called with no kernel being traced.
+    """
+
+    function: Callable[..., Any]
+    kind: FunctionKind
+    targets: tuple[str, ...] = CPU
+    outside: bool = False
+    aliases: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__.rstrip("_") if not self.function.__name__.startswith(
+            "__"
+        ) else self.function.__name__
+
+    @property
+    def doc(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        trace = active_trace()
+        if trace is None:
+            if self.outside:
+                return self.function(*args, **kwargs)
+            from tilelang.language.errors import outside_kernel
+
+            raise outside_kernel(self.name)
+        caller = sys._getframe(1)
+        if caller.f_globals.get("__name__") in _OURS:
+            return self.invoke(trace, args, kwargs)
+        with trace.at(caller_span(caller)):
+            return self.invoke(trace, args, kwargs)
+
+    def invoke(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Check the call against the signature and run it; unknown operands give an unknown."""
+        self.check_arguments(args, kwargs)
+        if contains_unknown(args) or contains_unknown(kwargs):
+            return Unknown(f"T.{self.name}(…)")
+        self._check_target(trace)
+        return self.function(*args, **kwargs)
+
+    def check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Reject a call that does not fit the signature, naming what does not."""
+        parameters = self.signature.parameters
+        names = [p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD]
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        for keyword in kwargs:
+            if keyword not in parameters and not takes_any:
+                hint = did_you_mean(keyword, tuple(names))
+                reject(
+                    "TL112",
+                    f"`T.{self.name}` has no parameter `{keyword}`{hint}",
+                    help=f"it takes: {', '.join(names)}",
+                )
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            _reject_binding(self, str(error), args)
+
+    def _check_target(self, trace: Trace) -> None:
+        """Refuse a function the target being compiled for does not have."""
+        if trace.target is None or "cpu" in self.targets:
+            return
+        kind = trace.target.split(":")[0]
+        kinds = {t.split(":")[0] for t in self.targets}
+        if kind in kinds:
+            return  # the architecture is checked by the backend, which knows its table
+        reject(
+            "TL401",
+            f"`T.{self.name}` is not available on target `{trace.target}`",
+            label=f"needs {' or '.join(self.targets)}",
+            help=f"compile for one of: {', '.join(self.targets)}",
+        )
+
+
+def language_function(
+    kind: FunctionKind, *, targets: tuple[str, ...] = CPU, outside: bool = False
+) -> Callable[[Callable[..., Any]], LanguageFunction]:
+    """Make a function part of the language; it still has to be listed in `language/__init__`."""
+
+    def wrap(function: Callable[..., Any]) -> LanguageFunction:
+        return LanguageFunction(function, kind, targets, outside)
+
+    return wrap
+
+
+def caller_span(frame: Any) -> Span | None:
+    """The exact columns of the call a Python frame is executing."""
+    positions = list(frame.f_code.co_positions())
+    index = frame.f_lasti // 2
+    if index >= len(positions):
+        return None
+    line, end_line, column, end_column = positions[index]
+    if line is None or end_line is None or column is None or end_column is None:
+        return Span(frame.f_code.co_filename, frame.f_lineno, 1, frame.f_lineno, 1)
+    return Span(frame.f_code.co_filename, line, column + 1, end_line, end_column + 1)
+
+
+def _reject_binding(function: LanguageFunction, problem: str, args: tuple[Any, ...]) -> None:
+    usage = f"T.{function.name}{_plain_signature(function.signature)}"
+    if "missing" in problem:
+        reject("TL113", f"`T.{function.name}`: {problem}", help=f"signature: {usage}")
+    if "too many" in problem:
+        reject(
+            "TL114",
+            f"`T.{function.name}` takes fewer positional arguments ({len(args)} given)",
+            help=f"signature: {usage}",
+        )
+    reject("TL115", f"`T.{function.name}`: {problem}", help=f"signature: {usage}")
+
+
+def _plain_signature(signature: inspect.Signature) -> str:
+    """The signature without annotations, as one writes a call."""
+    parts = [
+        p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()
+    ]
+    return str(signature.replace(parameters=parts, return_annotation=inspect.Signature.empty))
+
+
+# Modules of ours that call language functions with the span already set.
+_OURS = frozenset({"tilelang.language.interpreter", "tilelang.language.calls"})

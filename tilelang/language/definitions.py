@@ -1,0 +1,160 @@
+"""Names that declare: `T.prim_func`, `T.macro`, `T.const`, `T.dynamic`, `T.empty`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilelang.dtypes import DType
+from tilelang.language.calls import Macro
+from tilelang.language.catalog import caller_span, language_function
+from tilelang.language.frame import Definition, LiveEnvironment
+from tilelang.language.source import source_of
+from tilelang.language.types import resolve_dtype, resolve_shape
+from tilelang.program.buffer import Buffer
+from tilelang.program.context import active_trace, reject, warn
+from tilelang.program.expr import Var
+from tilelang_diagnostics.model import Severity
+
+
+def definition_of(function: Callable[..., Any], captured: Mapping[str, Any]) -> Definition:
+    """The text of a live function with what Python knows about it."""
+    function = inspect.unwrap(function)
+    source, node = source_of(function)
+    signature = inspect.signature(function)
+    defaults = {
+        p.name: p.default for p in signature.parameters.values() if p.default is not p.empty
+    }
+    return Definition(
+        function.__name__, source, node, LiveEnvironment(function, captured),
+        dict(getattr(function, "__annotations__", {})), defaults,
+    )  # fmt: skip
+
+
+@language_function("meta", outside=True)
+def macro(func: Any = None) -> Any:
+    """Makes a function whose body is inlined into the kernels that call it.
+
+    Parameters annotated `T.Ref` are passed by reference; scalars are bound once.
+
+    >>> @T.macro
+    ... def relu(x: T.Ref): x = T.max(x, 0)
+    """
+    if func is None:
+        return macro
+    return Macro(definition_of(func, _locals_of_user()))
+
+
+@language_function("meta", outside=True)
+def prim_func(func: Any = None, *, eager_jit: bool = False) -> Any:
+    """Traces a function into a kernel at once; every parameter has an annotation.
+
+    >>> @T.prim_func
+    ... def main(A: T.Tensor((M, K), "float16"), C: T.Tensor((M,), "float32")): ...
+    """
+    if func is None:
+        return prim_func
+    from tilelang.language.primfunc import PrimFunc
+
+    return PrimFunc.trace(func, _locals_of_user())
+
+
+@language_function("meta", outside=True)
+def dynamic(name: str, dtype: Any = "int32") -> Any:
+    """Run-time dimensions: one kernel for all their values, bound from tensor shapes.
+
+    >>> M, N = T.dynamic("M, N")
+    """
+    return _dims(name, dtype, "dim")
+
+
+@language_function("meta", outside=True)
+def symbolic(name: str, dtype: Any = "int32") -> Any:
+    """The old spelling of `T.dynamic`.
+
+    >>> M = T.symbolic("M")
+    """
+    warn("TL118", "`T.symbolic` is the old spelling of `T.dynamic`", help="write `T.dynamic`",
+         severity=Severity.WARNING)  # fmt: skip
+    return _dims(name, dtype, "dim")
+
+
+@language_function("meta")
+def const(name: str, dtype: Any = "int32") -> Any:
+    """Compile-time dimensions of an eager kernel, taken from the tensors it is called with.
+
+    >>> M, N, K = T.const("M, N, K")
+    """
+    trace = active_trace()
+    assert trace is not None
+    if not trace.facts.get("eager"):
+        reject("TL171", "`T.const` outside an eager `@tilelang.jit` kernel",
+               help="use a Python value of the factory, or `T.dynamic`")  # fmt: skip
+    known: Mapping[str, Any] | None = trace.facts.get("dims")
+    declared: dict[str, Var] = trace.facts.setdefault("consts", {})
+    element = resolve_dtype(dtype)
+    names = _names(name)
+    values: list[Any] = []
+    for one in names:
+        if known is not None and one in known:
+            values.append(known[one])
+            continue
+        if one not in declared:
+            declared[one] = Var(one, element, trace.span, "const")
+        values.append(declared[one])
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+@language_function("alloc")
+def empty(*shape: Any, dtype: Any = None) -> Any:
+    """An output tensor: allocated by the runtime, returned by the kernel.
+
+    >>> C = T.empty((M, N), "float16")
+    """
+    trace = active_trace()
+    assert trace is not None
+    extents: list[Any] = list(shape)
+    if extents and dtype is None and not isinstance(extents[-1], (int, tuple, list)):
+        last = extents[-1]
+        if isinstance(last, (str, DType)) or not hasattr(last, "dtype"):
+            dtype = extents.pop()
+    if len(extents) == 1 and isinstance(extents[0], (tuple, list)):
+        extents = list(extents[0])
+    name = trace.unique(trace.target_name or "output")
+    element = resolve_dtype("float32" if dtype is None else dtype)
+    buffer = Buffer(name, resolve_shape(tuple(extents)), element, "global", trace.span, "output")
+    trace.facts.setdefault("empties", []).append(buffer)
+    return buffer
+
+
+def _dims(name: str, dtype: Any, kind: Any) -> Any:
+    names = _names(name)
+    trace = active_trace()
+    span = trace.span if trace is not None else caller_span(_user_frame())
+    element = resolve_dtype(dtype)
+    made = tuple(Var(one, element, span, kind) for one in names)
+    return made[0] if len(made) == 1 else made
+
+
+def _names(text: Any) -> list[str]:
+    if not isinstance(text, str) or not text.strip():
+        reject("TL116", f"dimension names are a string such as 'M, N', got {text!r}")
+    return [part for part in re.split(r"[,\s]+", text.strip()) if part]
+
+
+def _user_frame() -> Any:
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith("tilelang.language") and frame.f_back:
+        frame = frame.f_back
+    return frame
+
+
+def _locals_of_user() -> dict[str, Any]:
+    """Names around the definition: annotations may use what the closure does not hold."""
+    return dict(_user_frame().f_locals)
+
+
+FUNCTIONS = (macro, prim_func, dynamic, symbolic, const, empty)

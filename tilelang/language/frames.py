@@ -1,0 +1,70 @@
+"""Values that statements consume: loops for `for`, launches and scopes for `with`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilelang.program.expr import Expr, Var
+from tilelang.program.stmt import Attrs, LoopKind
+from tilelang_diagnostics.model import Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopRange:
+    """`[start, start + extent * step)`; `step` None for 1."""
+
+    start: Expr
+    extent: Expr
+    step: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopFrame:
+    """What `T.Parallel(…)` and its like return: to be iterated by a `for` of a kernel.
+
+    `nested` marks loops that become one statement per range (`T.grid`); `derive` computes the
+    user's targets from the loop variables where they are not the variables themselves
+    (`T.Persistent`).
+    """
+
+    kind: LoopKind
+    ranges: tuple[LoopRange, ...]
+    span: Span | None
+    attrs: Attrs = ()
+    nested: bool = False
+    derive: Any = None
+
+
+@dataclass(slots=True, eq=False)
+class LaunchFrame:
+    """What `T.Kernel(…)` returns; the variables are filled in when `with` enters it."""
+
+    grid: tuple[Expr, ...]
+    block: tuple[Expr, ...]
+    span: Span | None
+    attrs: Attrs = ()
+    blocks: tuple[tuple[Var, Expr], ...] = field(default=())
+    threads: tuple[tuple[Var, Expr], ...] = field(default=())
+
+    @property
+    def thread_count(self) -> int | None:
+        """Threads per block when they are constants."""
+        from tilelang.program.arith import constant_value
+
+        total = 1
+        for extent in self.block:
+            number = constant_value(extent)
+            if number is None:
+                return None
+            total *= number
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScopeFrame:
+    """Any other `with` frame of the language (`T.ws(0)`, `T.attr(…)`)."""
+
+    kind: str
+    args: tuple[Any, ...]
+    span: Span | None

@@ -1,0 +1,290 @@
+"""The two ways into the front end: a live function, or a file's text that nobody runs.
+
+    parse_live(function)                 values come from the function's closure and globals
+    parse_static(text, "kernel.py")      values come from the text; unknown ones stay symbols
+
+Both give `Parsed` kernels with diagnostics and symbols, and never raise for what a user wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tilelang.language import expressions, statements
+from tilelang.language.calls import Macro, StaticFunction
+from tilelang.language.definitions import definition_of, macro, prim_func
+from tilelang.language.frame import MISSING, Definition, Frame, FrameEnvironment
+from tilelang.language.source import FunctionNode, SourceFile, syntax_error
+from tilelang.language.static_modules import JitMarker
+from tilelang.language.symbols import SymbolTable
+from tilelang.language.tracing import Parsed, trace_kernel
+from tilelang.program.context import Reject, Trace, tracing
+from tilelang.program.expr import INT32, Var
+from tilelang.program.unknown import Unknown
+from tilelang_diagnostics.model import Diagnostic
+
+
+def parse_live(
+    function: Callable[..., Any],
+    *,
+    constants: Mapping[str, Any] | None = None,
+    dims: Mapping[str, int] | None = None,
+    signature_only: bool = False,
+    captured: Mapping[str, Any] | None = None,
+    target: str | None = None,
+) -> Parsed:
+    """Trace an eager kernel function.
+
+    Args:
+        constants: values of parameters that are no tensors.
+        dims: values of the kernel's `T.const` names; left out, they stay symbols.
+        signature_only: stop at the launch, to learn what the tensors look like.
+    """
+    return trace_kernel(
+        definition_of(function, captured or {}), "eager", constants=constants, dims=dims,
+        signature_only=signature_only, target=target,
+    )  # fmt: skip
+
+
+def parse_static(
+    text: str,
+    path: str,
+    *,
+    kernel: str | None = None,
+    values: Mapping[str, Any] | None = None,
+    target: str | None = None,
+) -> StaticResult:
+    """Find and trace every kernel of a file from its text alone.
+
+    Args:
+        kernel: only the kernel (or factory) of this name.
+        values: values for parameters of factories and eager kernels, by name.
+    """
+    try:
+        source = SourceFile.parse(path, text)
+    except SyntaxError as error:
+        return StaticResult((), (syntax_error(path, error),))
+    except (ValueError, RecursionError, MemoryError) as error:
+        wrapped = SyntaxError(str(error) or "the file nests too deeply")
+        return StaticResult((), (syntax_error(path, wrapped),))
+    return _StaticReader(source, kernel, values or {}, target).read()
+
+
+class StaticResult(tuple[Parsed, ...]):
+    """The kernels of a file in order; `diagnostics` are those outside any kernel."""
+
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __new__(
+        cls, kernels: tuple[Parsed, ...], diagnostics: tuple[Diagnostic, ...] = ()
+    ) -> StaticResult:
+        made = super().__new__(cls, kernels)
+        made.diagnostics = diagnostics
+        return made
+
+    @property
+    def all_diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Those of the file and of every kernel, each once, in source order."""
+        seen: dict[Diagnostic, None] = dict.fromkeys(self.diagnostics)
+        for parsed in self:
+            seen.update(dict.fromkeys(parsed.diagnostics))
+        return tuple(sorted(seen, key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0)))
+
+
+class _ModuleEnvironment:
+    """Module scope in the static environment: nothing but builtins lies outside."""
+
+    static = True
+
+    def __init__(self, star_import: bool) -> None:
+        self.star_import = star_import
+
+    def lookup(self, name: str, span: Any = None) -> Any:
+        if name in ("__name__", "__file__", "__doc__"):
+            return Unknown(name)
+        return Unknown(name) if self.star_import else MISSING
+
+    def known_names(self) -> Iterator[str]:
+        return iter(())
+
+
+class _StaticReader:
+    """Interprets a module's text as host code and traces the kernels it defines."""
+
+    def __init__(
+        self, source: SourceFile, kernel: str | None, values: Mapping[str, Any], target: str | None
+    ) -> None:
+        self.source = source
+        self.wanted = kernel
+        self.values = values
+        self.target = target
+        self.kernels: list[Parsed] = []
+        self.trace = Trace()
+        self.factories: list[str] = []
+
+    def read(self) -> StaticResult:
+        star = any(
+            isinstance(n, ast.ImportFrom) and any(a.name == "*" for a in n.names)
+            for n in ast.walk(self.source.tree)
+        )
+        frame = Frame(
+            self.trace, self.source, _ModuleEnvironment(star), SymbolTable(), "<module>", host=True
+        )
+        frame.on_define = self._define
+        with tracing(self.trace):
+            for node in self.source.tree.body:
+                self._module_statement(frame, node)
+            self._trace_functions(frame)
+        return StaticResult(tuple(self.kernels))
+
+    def _module_statement(self, frame: Frame, node: ast.stmt) -> None:
+        """Definitions, imports and constants; never a call of a function of the file."""
+        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+            return
+        if isinstance(node, (ast.Expr, ast.For, ast.While, ast.With, ast.Assert, ast.Raise)):
+            return
+        try:
+            statements.execute(frame, node)
+        except (statements.TooLarge, RecursionError):
+            pass
+
+    def _trace_functions(self, frame: Frame) -> None:
+        for node in self.source.tree.body:
+            if isinstance(node, ast.ClassDef):
+                continue
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                local = frame.names.get(node.name)
+                if local is not None and isinstance(local.value, _Pending):
+                    local.value.trace(self)
+
+    def _define(self, frame: Frame, node: FunctionNode) -> Any:
+        """What a `def` in host code is: a macro, a kernel, a factory, or a helper."""
+        definition = Definition(node.name, self.source, node, FrameEnvironment(frame))
+        marks = [self._decorator(frame, d) for d in node.decorator_list]
+        if any(m is macro for m in marks):
+            return Macro(definition)
+        jit = next((m for m in marks if isinstance(m, JitMarker)), None)
+        if any(m is prim_func for m in marks):
+            self._trace_one(definition, "prim_func", {}, {}, frame)
+            return Unknown(node.name)
+        if frame.function == "<module>":
+            if _defines_kernel(node):
+                return _Pending(definition, frame, None if jit is None else jit.kwargs, True)
+            if jit is not None:
+                return _Pending(definition, frame, jit.kwargs, False)
+        return StaticFunction(definition, frame)
+
+    def _decorator(self, frame: Frame, node: ast.expr) -> Any:
+        try:
+            return expressions.evaluate(frame, node)
+        except Reject:
+            return Unknown("decorator")
+
+    def trace_pending(self, pending: _Pending) -> None:
+        """Interpret a factory's body, or trace an eager kernel, with the best values known."""
+        definition = pending.definition
+        constants, assumed = self._parameter_values(definition, pending)
+        if not pending.is_factory:
+            self._trace_one(
+                definition, "eager", constants, assumed, pending.frame, pending.jit or {}
+            )
+            return
+        self.factories.append(definition.name)
+        frame = Frame(
+            self.trace, self.source, FrameEnvironment(pending.frame), SymbolTable(),
+            definition.name, host=True, on_define=self._define,
+        )  # fmt: skip
+        self._pending_options = (pending.jit or {}, assumed, definition.name)
+        for parameter in _parameters(definition.node):
+            frame.bind(parameter.arg, constants[parameter.arg], self.source.span(parameter))
+        try:
+            statements.execute_block(frame, definition.node.body)
+        except (statements.TooLarge, RecursionError):
+            pass
+        finally:
+            self._pending_options = ({}, {}, None)
+
+    _pending_options: tuple[Mapping[str, Any], Mapping[str, Any], str | None] = ({}, {}, None)
+
+    def _trace_one(
+        self,
+        definition: Definition,
+        style: Any,
+        constants: Mapping[str, Any],
+        assumed: Mapping[str, Any],
+        frame: Frame,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        factory_options, factory_assumed, factory = self._pending_options
+        if self.wanted is not None and self.wanted not in (definition.name, factory):
+            return
+        if any(k.definition.node is definition.node for k in self.kernels):
+            return  # both branches of an undecided `if` reach the same text
+        parsed = trace_kernel(
+            definition, style, constants=constants, target=self.target,
+            assumed={**factory_assumed, **assumed}, jit_options=options or factory_options,
+        )  # fmt: skip
+        self.kernels.append(parsed)
+
+    def _parameter_values(
+        self, definition: Definition, pending: _Pending
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Given values, then defaults, else a symbol of the parameter's own name."""
+        out: dict[str, Any] = {}
+        assumed: dict[str, Any] = {}
+        for parameter, default in _parameters_with_defaults(definition.node):
+            name = parameter.arg
+            if name in self.values:
+                out[name] = assumed[name] = self.values[name]
+            elif default is not None:
+                try:
+                    out[name] = expressions.evaluate(pending.frame, default)
+                except Reject:
+                    out[name] = Unknown(name)
+            elif pending.is_factory:
+                out[name] = Var(name, INT32, self.source.span(parameter), "symbol")
+        return out, assumed
+
+
+class _Pending:
+    """A top-level factory or eager kernel, traced once the whole module has been read."""
+
+    def __init__(
+        self, definition: Definition, frame: Frame, jit: Mapping[str, Any] | None, is_factory: bool
+    ) -> None:
+        self.definition = definition
+        self.frame = frame
+        self.jit = jit
+        self.is_factory = is_factory
+
+    def trace(self, reader: _StaticReader) -> None:
+        reader.trace_pending(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Unknown:
+        return Unknown(f"{self.definition.name}(…)")
+
+
+def _defines_kernel(node: FunctionNode) -> bool:
+    """Whether a function's body defines a `@T.prim_func`."""
+    for inner in ast.walk(node):
+        if inner is not node and isinstance(inner, ast.FunctionDef):
+            if any("prim_func" in ast.unparse(d) for d in inner.decorator_list):
+                return True
+    return False
+
+
+def _parameters(node: FunctionNode) -> list[ast.arg]:
+    return [p for p, _ in _parameters_with_defaults(node)]
+
+
+def _parameters_with_defaults(node: FunctionNode) -> list[tuple[ast.arg, ast.expr | None]]:
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    padding: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    pairs = list(zip(positional, [*padding, *arguments.defaults], strict=True))
+    return [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+
+
+__all__ = ["Parsed", "StaticResult", "parse_live", "parse_static"]

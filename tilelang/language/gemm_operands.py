@@ -1,0 +1,217 @@
+"""Are the operands of a matrix product matrices of fitting extents, dtypes and memories?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from tilelang.dtypes import DType
+from tilelang.language.operands import (
+    FRAGMENT,
+    SHARED,
+    declared,
+    extents_text,
+    is_symbolic,
+    known,
+    refuse_in_parallel,
+    require_scope,
+    static_bool,
+    tile,
+)
+from tilelang.program import arith, operators
+from tilelang.program.buffer import Dim, Region
+from tilelang.program.context import reject, warn
+from tilelang.program.expr import BOOL, Expr, Load
+from tilelang.program.text import expr_text
+
+TENSOR_MEMORY = ("shared.tmem",)
+INPUT_SCOPES = (*SHARED, *FRAGMENT, "local", *TENSOR_MEMORY)
+ACCUMULATOR_SCOPES = (*FRAGMENT, "local", *TENSOR_MEMORY)
+
+
+class GemmWarpPolicy(IntEnum):
+    """How the warps of a block divide the M x N tile of a gemm among them."""
+
+    Square = 0  # near-square tiles per warp
+    FullRow = 1  # all warps along M
+    FullCol = 2  # all warps along N
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """One operand as stored; `transposed` when it is given as its transpose."""
+
+    role: str
+    region: Region
+    transposed: bool | None
+
+    @property
+    def rows(self) -> Dim:
+        return self._extent(-1 if self.transposed else -2)
+
+    @property
+    def columns(self) -> Dim:
+        return self._extent(-2 if self.transposed else -1)
+
+    @property
+    def name(self) -> str:
+        return self.region.buffer.name
+
+    def _extent(self, position: int) -> Dim:
+        extent: Dim = arith.simplify(self.region.extents[position])
+        return extent
+
+
+def checked(
+    function: str, A: Any, B: Any, C: Any, transpose_A: Any, transpose_B: Any
+) -> tuple[Region, Region, Region]:
+    """The three operands, their shapes, dtypes and memories checked against each other."""
+    refuse_in_parallel(function)
+    a = matrix(function, "A", A, transpose_A)
+    b = matrix(function, "B", B, transpose_B)
+    c = matrix(function, "C", C, False)
+    check_scopes(function, a, b, c)
+    if a.transposed is not None and b.transposed is not None:
+        if arith.surely_different(a.columns, b.rows):
+            _refuse_k(function, a, b, c)
+        check_product(function, a, b, c)
+    _check_dtypes(function, a, b, c)
+    return a.region, b.region, c.region
+
+
+def matrix(function: str, role: str, value: Any, transposed: Any) -> Matrix:
+    region = tile(function, role, value)
+    extents = region.extents
+    surplus = extents[:-2]
+    if isinstance(value, Load) or len(extents) < 2 or any(
+        arith.surely_different(e, 1) for e in surplus
+    ):  # fmt: skip
+        lead = ", ".join("i" for _ in surplus) if surplus else ""
+        advice = f"`{region.buffer.name}[{lead}, :, :]` in a loop" if lead else "a 2-D tile"
+        reject(
+            "TL207",
+            f"`{role}` of `T.{function}` is `{region.buffer.name}` "
+            + ("one element" if isinstance(value, Load) else f"of shape {extents_text(extents)}")
+            + ", not a matrix",
+            span=region.span,
+            labels=declared(region),
+            help=f"pass {advice}; leading dimensions of extent 1 are fine",
+        )
+    flag = f"transpose_{role.removesuffix('_sparse')}"
+    return Matrix(role, region, static_bool(function, flag, transposed))
+
+
+def check_scopes(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
+    for operand in (a, b):
+        help = f"copy it to shared memory first: `T.copy({operand.name}[…], {operand.name}_shared)`"
+        require_scope(function, operand.role, operand.region, INPUT_SCOPES, help)
+    help = "accumulate in registers: `C_local = T.alloc_fragment((M, N), 'float32')`"
+    require_scope(function, "C", c.region, ACCUMULATOR_SCOPES, help)
+
+
+def _refuse_k(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
+    reject(
+        "TL204",
+        f"`T.{function}`: K is {expr_text(a.columns)} in `{a.name}` {_stored(a)} "
+        f"and {expr_text(b.rows)} in `{b.name}` {_stored(b)}",
+        labels=declared(a.region, b.region, c.region),
+        help=_transpose_advice(a, b, c) or "the two K extents must be equal",
+    )
+
+
+def check_product(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
+    wrong = [
+        f"{letter} is {expr_text(want)} in `{source.name}` and {expr_text(have)} in `{c.name}`"
+        for letter, want, have, source in (
+            ("M", a.rows, c.rows, a), ("N", b.columns, c.columns, b),
+        )
+        if arith.surely_different(want, have)
+    ]  # fmt: skip
+    if not wrong:
+        return
+    shape = extents_text((a.rows, b.columns))
+    reject(
+        "TL205",
+        f"`T.{function}`: {' and '.join(wrong)}",
+        span=c.region.span,
+        label=f"the product is {shape}, `{c.name}` is {extents_text((c.rows, c.columns))}",
+        labels=declared(a.region, b.region, c.region),
+        help=_transpose_advice(a, b, c) or f"allocate `{c.name}` with shape {shape}",
+    )
+
+
+def _transpose_advice(a: Matrix, b: Matrix, c: Matrix) -> str | None:
+    """Which flag, flipped, makes all three extents agree."""
+    for flip_a, flip_b in ((False, True), (True, False), (True, True)):
+        left = Matrix("A", a.region, a.transposed != flip_a)
+        right = Matrix("B", b.region, b.transposed != flip_b)
+        fits = (
+            arith.same(left.columns, right.rows)
+            and arith.same(left.rows, c.rows)
+            and arith.same(right.columns, c.columns)
+        )
+        if fits:
+            flags = [
+                f"`transpose_{m.role}={m.transposed}`"
+                for m, flip in ((left, flip_a), (right, flip_b))
+                if flip
+            ]
+            return f"the extents agree with {' and '.join(flags)}"
+    return None
+
+
+def _stored(operand: Matrix) -> str:
+    """`(M, K) = (64, 32)` as the flag says the operand is stored."""
+    letters = {"A": "MK", "A_sparse": "MK", "B": "KN"}[operand.role]
+    names = letters[::-1] if operand.transposed else letters
+    return f"({names[0]}, {names[1]}) = {extents_text(operand.region.extents[-2:])}"
+
+
+def _check_dtypes(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
+    left, right, sum_ = a.region.dtype, b.region.dtype, c.region.dtype
+    if not (known(left) and known(right) and known(sum_)):
+        return
+    if left != right and not _mixable(left, right):
+        reject(
+            "TL206",
+            f"`T.{function}` cannot multiply {left} (`{a.name}`) with {right} (`{b.name}`)",
+            labels=declared(a.region, b.region),
+            help="copy one of them into a tile of the other's dtype",
+        )
+    if left.is_float != sum_.is_float:
+        wide = "float32" if left.is_float else "int32"
+        reject(
+            "TL206",
+            f"`T.{function}` cannot accumulate products of {left} in {sum_} (`{c.name}`)",
+            span=c.region.span,
+            labels=declared(a.region, c.region),
+            help=f"accumulate in {wide} and convert with `T.copy`",
+        )
+    if left.is_float and left.bits <= 16 and sum_.bits <= 16:
+        warn(
+            "TL607",
+            f"`{c.name}` accumulates in {sum_}, so rounding errors grow with K",
+            labels=declared(c.region),
+            help="accumulate in float32 and convert once at the end with `T.copy`",
+        )
+
+
+def _mixable(left: DType, right: DType) -> bool:
+    """Narrow formats that matrix instructions take in any combination."""
+    both_narrow = left.bits <= 8 and right.bits <= 8
+    return both_narrow and left.is_float == right.is_float
+
+
+def warp_policy(function: str, policy: Any) -> GemmWarpPolicy:
+    if is_symbolic(policy):
+        return GemmWarpPolicy.Square
+    if isinstance(policy, int) and policy in tuple(GemmWarpPolicy):
+        return GemmWarpPolicy(policy)
+    names = ", ".join(f"T.GemmWarpPolicy.{p.name}" for p in GemmWarpPolicy)
+    reject("TL117", f"`policy` of `T.{function}` is {policy!r}", help=f"one of {names}")
+
+
+def clear_flag(clear_accum: Any) -> Expr:
+    condition = operators.as_condition(clear_accum)
+    return operators.as_expr(condition, BOOL)

@@ -1,0 +1,94 @@
+"""Python around kernels: definitions, imports, classes, `try`.
+
+Inside a kernel only imports are possible. In the static environment, where module and factory
+bodies are interpreted too, definitions become values that are interpreted when called.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tilelang.language.frame import Frame
+from tilelang.program.context import reject
+from tilelang.program.unknown import Unknown
+
+if TYPE_CHECKING:
+    from tilelang.language.statements import Flow
+
+
+def execute_def(frame: Frame, node: ast.FunctionDef) -> Flow:
+    """A nested function: refused in kernels, a value in host code."""
+    if frame.on_define is not None:
+        value = frame.on_define(frame, node)
+        span = frame.span(node)
+        column = span.column + len("def ")
+        name_span = type(span)(
+            span.file, node.lineno, column, node.lineno, column + len(node.name)
+        )
+        frame.bind(node.name, value, name_span)
+        return "next"
+    reject(
+        "TL132",
+        f"`def {node.name}` inside a kernel",
+        help="define it outside with `@T.macro`, or use a lambda for an expression",
+    )
+
+
+def execute_class(frame: Frame, node: ast.ClassDef) -> Flow:
+    if frame.host:
+        frame.bind(node.name, Unknown(node.name), frame.span(node))
+        return "next"
+    reject("TL132", f"`class {node.name}` inside a kernel", help="define it outside")
+
+
+def execute_import(frame: Frame, node: ast.Import) -> Flow:
+    for alias in node.names:
+        bound = alias.asname or alias.name.split(".")[0]
+        module = _module(frame, alias.name if alias.asname else alias.name.split(".")[0])
+        frame.bind(bound, module, frame.span(alias))
+    return "next"
+
+
+def execute_import_from(frame: Frame, node: ast.ImportFrom) -> Flow:
+    for alias in node.names:
+        bound = alias.asname or alias.name
+        if alias.name == "*":
+            frame.trace.facts["star_import"] = True
+            continue
+        frame.bind(bound, _member(frame, node, alias.name), frame.span(alias))
+    return "next"
+
+
+def execute_try(frame: Frame, node: ast.Try) -> Flow:
+    from tilelang.language.statements import execute_block
+
+    if not frame.host:
+        reject("TL130", "`try` is not part of the language", help="exceptions do not exist on devices")
+    return execute_block(frame, node.body)
+
+
+def _module(frame: Frame, name: str) -> Any:
+    if frame.static:
+        from tilelang.language.static_modules import static_module
+
+        return static_module(name)
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        reject("TL183", f"importing `{name}` raised {type(error).__name__}: {error}")
+
+
+def _member(frame: Frame, node: ast.ImportFrom, name: str) -> Any:
+    module = "." * node.level + (node.module or "")
+    if frame.static:
+        from tilelang.language.static_modules import static_module
+
+        return getattr(static_module(module), name, Unknown(name))
+    try:
+        package = frame.env.lookup("__package__") if node.level else None
+        loaded = importlib.import_module(module, package if isinstance(package, str) else None)
+        return getattr(loaded, name)
+    except Exception as error:
+        reject("TL183", f"`from {module} import {name}` raised {type(error).__name__}: {error}")

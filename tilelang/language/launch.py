@@ -1,0 +1,131 @@
+"""The kernel launch: `with T.Kernel(grid_x, grid_y, threads=128) as (bx, by):`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelang.language.catalog import CPU, HOPPER, language_function
+from tilelang.language.frames import LaunchFrame, ScopeFrame
+from tilelang.program import arith, operators
+from tilelang.program.context import active_trace, current_span, reject
+from tilelang.program.expr import Expr
+
+MAX_THREADS = 1024
+
+
+@language_function("launch")
+def Kernel(
+    *blocks: Any,
+    threads: Any = None,
+    prelude: str | None = None,
+    cluster_dims: Any = None,
+    is_cpu: bool = False,
+) -> LaunchFrame:
+    """Launches a grid of blocks; `with … as (bx, by)` names the block indices.
+
+    Args:
+        blocks: one to three grid extents (may depend on run-time dims);
+        threads: threads per block, 1 to 1024, an int or up to three (default 128).
+
+    >>> with T.Kernel(T.ceildiv(N, 128), T.ceildiv(M, 128), threads=128) as (bx, by):
+    """
+    return _launch("Kernel", blocks, threads, prelude, cluster_dims)
+
+
+@language_function("launch", targets=HOPPER)
+def ClusterKernel(
+    *blocks: Any, cluster_dims: Any, threads: Any = None, prelude: str | None = None
+) -> LaunchFrame:
+    """As `T.Kernel`, with blocks grouped into clusters of `cluster_dims` (PTX ISA, clusters).
+
+    >>> with T.ClusterKernel(grid, cluster_dims=2, threads=256) as bx:
+    """
+    return _launch("ClusterKernel", blocks, threads, prelude, cluster_dims)
+
+
+@language_function("launch", targets=("cuda", "hip", "metal"))
+def ws(*warp_group_idx: Any) -> ScopeFrame:
+    """`with T.ws(0):` the body is for these 128-thread warp groups only.
+
+    >>> with T.ws(1):
+    """
+    return ScopeFrame("ws", warp_group_idx, current_span())
+
+
+@language_function("launch", targets=CPU)
+def attr(node: Any, key: Any, value: Any) -> ScopeFrame:
+    """`with T.attr(node, key, value):` an attribute on the body.
+
+    >>> with T.attr(0, "pragma", 1):
+    """
+    return ScopeFrame("attr", (node, key, value), current_span())
+
+
+def _launch(
+    name: str, blocks: tuple[Any, ...], threads: Any, prelude: str | None, cluster_dims: Any
+) -> LaunchFrame:
+    if len(blocks) == 1 and isinstance(blocks[0], (tuple, list)):
+        inner = ", ".join(str(b) for b in blocks[0])
+        reject(
+            "TL163",
+            f"the grid of `T.{name}` is given as one tuple",
+            label="a tuple where extents belong",
+            help=f"write the extents as separate arguments: T.{name}({inner}, …)",
+        )
+    if not 1 <= len(blocks) <= 3:
+        reject("TL165", f"a grid has one to three extents, got {len(blocks)}")
+    trace = active_trace()
+    if trace is not None and trace.launch is not None:
+        reject("TL161", f"`T.{name}` inside another kernel launch", label="nested launch")
+    attrs = (("prelude", prelude), ("cluster_dims", cluster_dims), ("style", name))
+    return LaunchFrame(
+        tuple(_extent(b) for b in blocks), _threads(threads), current_span(), attrs
+    )
+
+
+def _extent(value: Any) -> Expr:
+    if isinstance(value, (str, float, tuple, list)) or value is None:
+        reject("TL165", f"a grid extent is an integer, got {value!r}")
+    expr = operators.as_expr(value)
+    if expr.dtype.is_float:
+        reject("TL165", f"a grid extent is an integer, `{value}` is {expr.dtype}")
+    number = arith.constant_value(expr)
+    if number is not None and number < 0:
+        reject("TL165", f"a grid extent of {number} is negative")
+    return expr
+
+
+def _threads(threads: Any) -> tuple[Expr, ...]:
+    given = tuple(threads) if isinstance(threads, (tuple, list)) else (threads,)
+    given = (128,) if given == (None,) else given
+    if len(given) > 3:
+        reject("TL164", f"a block has up to three thread axes, got {len(given)}")
+    extents = tuple(_thread_extent(t) for t in given)
+    numbers = [arith.constant_value(e) for e in extents]
+    total = 1
+    for number in numbers:
+        total *= number if number is not None else 1
+    if total > MAX_THREADS:
+        reject(
+            "TL164",
+            f"{total} threads in a block; 1 to {MAX_THREADS} are possible",
+            help="use fewer threads and let each handle more elements",
+        )
+    return extents
+
+
+def _thread_extent(value: Any) -> Expr:
+    if isinstance(value, (str, float)) or value is None:
+        reject("TL164", f"threads is an integer, got {value!r}")
+    number = arith.constant_value(value)
+    if number is not None and number < 1:
+        reject(
+            "TL164",
+            f"threads={number}: a block has 1 to {MAX_THREADS} threads",
+            label="must be positive",
+            help="128 is a good first choice",
+        )
+    return operators.as_expr(value)
+
+
+FUNCTIONS = (Kernel, ClusterKernel, ws, attr)

@@ -1,0 +1,191 @@
+"""Statements inside a kernel: one function per kind of AST node.
+
+An error ends only its own statement: the diagnostic is recorded, the names it would have bound
+become unknown, and interpretation goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, Literal
+
+from tilelang.language import assign, control, expressions, hosting
+from tilelang.language.frame import Frame
+from tilelang.program import operators
+from tilelang.program.buffer import Buffer, Region
+from tilelang.program.context import Reject, reject, warn
+from tilelang.program.expr import Const, Expr, Intrinsic, walk
+from tilelang.program.stmt import Assert, Evaluate, Jump
+from tilelang.program.unknown import is_unknown
+
+Flow = Literal["next", "return", "break", "continue"]
+
+MAX_STATEMENTS = 200_000
+
+
+def execute_block(frame: Frame, body: list[ast.stmt]) -> Flow:
+    """Interpret statements in order; tells how control left the block."""
+    for position, node in enumerate(body):
+        flow = execute(frame, node)
+        if flow != "next":
+            rest = body[position + 1 :]
+            if rest and not frame.host and not frame.speculative:
+                warn(
+                    "TL146",
+                    "this statement is never reached",
+                    span=frame.span(rest[0]),
+                    label=f"after `{flow}`",
+                )
+            return flow
+    return "next"
+
+
+def execute(frame: Frame, node: ast.stmt) -> Flow:
+    """Interpret one statement, recovering from an error in it."""
+    handler = _STATEMENTS.get(type(node))
+    trace = frame.trace
+    trace.span = frame.span(node)
+    _check_size(frame)
+    try:
+        if handler is None:
+            reject("TL130", f"{type(node).__name__} statements are not part of the language")
+        return handler(frame, node)
+    except Reject as rejected:
+        trace.report(rejected.diagnostic)
+        for target in _targets(node):
+            assign.forget(frame, target)
+        return "return" if isinstance(node, ast.Return) else "next"
+
+
+def _expression(frame: Frame, node: ast.Expr) -> Flow:
+    if isinstance(node.value, ast.Constant):
+        return "next"  # docstrings and `...`
+    value = expressions.evaluate(frame, node.value)
+    if frame.host or not isinstance(value, Expr):
+        enter = getattr(value, "enter_open", None)
+        if enter is not None:
+            enter(frame)
+        return "next"
+    if any(isinstance(inner, Intrinsic) for inner in walk(value)):
+        frame.trace.emit(Evaluate(value, **frame.trace.position()))
+    elif not isinstance(node.value, ast.Call):
+        warn("TL149", f"the value of `{ast.unparse(node.value)}` is not used")
+    return "next"
+
+
+def _assign(frame: Frame, node: ast.Assign) -> Flow:
+    assign.assign(frame, node)
+    return "next"
+
+
+def _augmented(frame: Frame, node: ast.AugAssign) -> Flow:
+    assign.augmented(frame, node)
+    return "next"
+
+
+def _annotated(frame: Frame, node: ast.AnnAssign) -> Flow:
+    if node.value is None:
+        if frame.on_annotate is not None and frame.on_annotate(frame, node):
+            return "next"
+        return "next"
+    name = node.target.id if isinstance(node.target, ast.Name) else None
+    value = expressions.assign_name_of(frame, node.value, name)
+    assign.assign_target(frame, node.target, value, fresh=isinstance(node.value, ast.Call))
+    return "next"
+
+
+def _assert(frame: Frame, node: ast.Assert) -> Flow:
+    condition = expressions.evaluate(frame, node.test)
+    message = "" if node.msg is None else str(expressions.evaluate(frame, node.msg))
+    if is_unknown(condition):
+        return "next"
+    if isinstance(condition, (Buffer, Region)):
+        reject("TL150", "a buffer is used as a condition")
+    if not isinstance(condition, Expr) or isinstance(condition, Const):
+        truth = condition.value if isinstance(condition, Const) else condition
+        if not truth and not frame.speculative:
+            tail = f": {message}" if message else ""
+            reject("TL184", f"`assert {ast.unparse(node.test)}` is false{tail}")
+        return "next"
+    if frame.host or (frame.static and control.is_symbolic(condition)):
+        return "next"
+    text = message or ast.unparse(node.test)
+    frame.trace.emit(Assert(operators.as_condition(condition), text, **frame.trace.position()))
+    return "next"
+
+
+def _return(frame: Frame, node: ast.Return) -> Flow:
+    if frame.region and not frame.host:
+        reject(
+            "TL136",
+            "`return` inside device control flow",
+            label="not every thread would reach the rest",
+            help="use `T.thread_return()` to end this thread, or restructure with `if`/`else`",
+        )
+    value = None if node.value is None else expressions.evaluate(frame, node.value)
+    frame.returned = value
+    return "return"
+
+
+def _pass(frame: Frame, node: ast.Pass) -> Flow:
+    return "next"
+
+
+def _jump(frame: Frame, node: ast.Break | ast.Continue) -> Flow:
+    kind: Literal["break", "continue"] = "break" if isinstance(node, ast.Break) else "continue"
+    if frame.host or frame.serial_depth == 0:
+        if frame.region and not frame.host:
+            reject("TL147", f"`{kind}` where no serial loop can take it")
+        return kind
+    frame.trace.emit(Jump(kind, **frame.trace.position()))
+    return kind
+
+
+def _raise(frame: Frame, node: ast.Raise) -> Flow:
+    if frame.speculative or frame.host:
+        return "return"
+    text = "an exception" if node.exc is None else ast.unparse(node.exc)
+    reject("TL183", f"the kernel raises {text} while it is traced")
+
+
+def _delete(frame: Frame, node: ast.Delete) -> Flow:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            frame.names.pop(target.id, None)
+    return "next"
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    match node:
+        case ast.Assign(targets=targets):
+            return targets
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            return [target]
+        case ast.With(items=items):
+            return [i.optional_vars for i in items if i.optional_vars is not None]
+        case _:
+            return []
+
+
+def _check_size(frame: Frame) -> None:
+    count = frame.trace.facts.get("statements", 0) + 1
+    frame.trace.facts["statements"] = count
+    if count > MAX_STATEMENTS:
+        raise TooLarge
+
+
+class TooLarge(Exception):
+    """Unrolling at trace time made the kernel too large; the front end reports TL148."""
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Frame, Any], Flow]] = {
+    ast.Expr: _expression, ast.Assign: _assign, ast.AugAssign: _augmented,
+    ast.AnnAssign: _annotated, ast.Assert: _assert, ast.Return: _return, ast.Pass: _pass,
+    ast.Break: _jump, ast.Continue: _jump, ast.Raise: _raise, ast.Delete: _delete,
+    ast.If: control.execute_if, ast.For: control.execute_for, ast.While: control.execute_while,
+    ast.With: control.execute_with,
+    ast.FunctionDef: hosting.execute_def, ast.Import: hosting.execute_import,
+    ast.ImportFrom: hosting.execute_import_from, ast.ClassDef: hosting.execute_class,
+    ast.Try: hosting.execute_try,
+}  # fmt: skip

@@ -1,0 +1,321 @@
+"""Reductions of tiles along one dimension, and questions about whole tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilelang.language.catalog import language_function
+from tilelang.language.operands import (
+    FRAGMENT,
+    LOCAL,
+    SHARED,
+    TileLike,
+    axis_of,
+    choice,
+    declared,
+    emit_tile,
+    extents_text,
+    intrinsic,
+    known,
+    options,
+    refuse_in_parallel,
+    require_scope,
+    static_bool,
+    static_int,
+    tile,
+)
+from tilelang.program import arith
+from tilelang.program.buffer import Region
+from tilelang.program.context import reject
+from tilelang.program.expr import BOOL, Expr
+
+KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
+SCOPES = (*FRAGMENT, *SHARED, *LOCAL)
+
+
+@language_function("tile")
+def reduce(
+    buffer: TileLike,
+    out: TileLike,
+    reduce_type: str,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    nan_propagate: bool = False,
+    annotations: Any = None,
+) -> None:
+    """Reduces one dimension of a tile; `T.reduce_sum` and its like name the kind.
+
+    Args:
+        buffer: tile (.., n, ..) in fragment, shared or local memory; out: the same shape without
+        dimension `dim`, or with 1 there; reduce_type: sum, max, min, abssum, absmax, bitand,
+        bitor or bitxor; dim: counted from the end when negative; clear: overwrite `out` rather
+        than combine with it; batch: outputs per step of a cross-thread reduction.
+
+    >>> T.reduce(acc, row_sum, "sum", dim=1)
+    """
+    kind = choice("reduce", "reduce_type", reduce_type, KINDS)
+    _reduce("reduce", kind, buffer, out, dim, clear, batch, nan_propagate, annotations)
+
+
+@language_function("tile")
+def reduce_sum(
+    buffer: TileLike,
+    out: TileLike,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
+    """Sums along one dimension: `out[i] = sum(buffer[i, :])`.
+
+    Args:
+        buffer: tile (.., n, ..); out: its shape without `dim`, or with 1 there;
+        clear: overwrite `out` (True) or add to it.
+
+    >>> T.reduce_sum(acc_s, scores_sum, dim=1)
+    """
+    _reduce("reduce_sum", "sum", buffer, out, dim, clear, batch, False, annotations)
+
+
+@language_function("tile")
+def reduce_max(
+    buffer: TileLike,
+    out: TileLike,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    nan_propagate: bool = False,
+    annotations: Any = None,
+) -> None:
+    """The largest element along one dimension: `out[i] = max(buffer[i, :])`.
+
+    Args:
+        buffer: tile (.., n, ..); out: its shape without `dim`, or with 1 there;
+        clear: overwrite `out` (True) or keep what is larger there; nan_propagate: a NaN wins
+        (float16 and bfloat16).
+
+    >>> T.reduce_max(acc_s, scores_max, dim=1, clear=False)
+    """
+    _reduce("reduce_max", "max", buffer, out, dim, clear, batch, nan_propagate, annotations)
+
+
+@language_function("tile")
+def reduce_min(
+    buffer: TileLike,
+    out: TileLike,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    nan_propagate: bool = False,
+    annotations: Any = None,
+) -> None:
+    """The smallest element along one dimension: `out[i] = min(buffer[i, :])`.
+
+    Args:
+        buffer: tile (.., n, ..); out: its shape without `dim`, or with 1 there;
+        clear: overwrite `out` (True) or keep what is smaller there; nan_propagate: a NaN wins
+        (float16 and bfloat16).
+
+    >>> T.reduce_min(acc_s, lowest, dim=1)
+    """
+    _reduce("reduce_min", "min", buffer, out, dim, clear, batch, nan_propagate, annotations)
+
+
+@language_function("tile")
+def reduce_abssum(
+    buffer: TileLike, out: TileLike, dim: int = -1, batch: int = 1, annotations: Any = None
+) -> None:
+    """Sums absolute values along one dimension: `out[i] = sum(abs(buffer[i, :]))`.
+
+    Args:
+        buffer: tile (.., n, ..); out: its shape without `dim`, or with 1 there; overwritten.
+
+    >>> T.reduce_abssum(x, norm, dim=1)
+    """
+    _reduce("reduce_abssum", "abssum", buffer, out, dim, True, batch, False, annotations)
+
+
+@language_function("tile")
+def reduce_absmax(
+    buffer: TileLike,
+    out: TileLike,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    nan_propagate: bool = False,
+    annotations: Any = None,
+) -> None:
+    """The largest absolute value along one dimension: `out[i] = max(abs(buffer[i, :]))`.
+
+    Args:
+        buffer: tile (.., n, ..); out: its shape without `dim`, or with 1 there;
+        clear: overwrite `out` (True) or keep what is larger there.
+
+    >>> T.reduce_absmax(x, amax, dim=1)
+    """
+    _reduce("reduce_absmax", "absmax", buffer, out, dim, clear, batch, nan_propagate, annotations)
+
+
+@language_function("tile")
+def reduce_bitand(
+    buffer: TileLike,
+    out: TileLike,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
+    """Bitwise and along one dimension of integers.
+
+    Args:
+        buffer: integer tile (.., n, ..); out: its shape without `dim`, or with 1 there.
+
+    >>> T.reduce_bitand(flags, all_flags, dim=1)
+    """
+    _reduce("reduce_bitand", "bitand", buffer, out, dim, clear, batch, False, annotations)
+
+
+@language_function("tile")
+def reduce_bitor(
+    buffer: TileLike,
+    out: TileLike,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
+    """Bitwise or along one dimension of integers.
+
+    Args:
+        buffer: integer tile (.., n, ..); out: its shape without `dim`, or with 1 there.
+
+    >>> T.reduce_bitor(flags, any_flags, dim=1)
+    """
+    _reduce("reduce_bitor", "bitor", buffer, out, dim, clear, batch, False, annotations)
+
+
+@language_function("tile")
+def reduce_bitxor(
+    buffer: TileLike,
+    out: TileLike,
+    dim: int = -1,
+    clear: bool = True,
+    batch: int = 1,
+    annotations: Any = None,
+) -> None:
+    """Bitwise exclusive or along one dimension of integers.
+
+    Args:
+        buffer: integer tile (.., n, ..); out: its shape without `dim`, or with 1 there.
+
+    >>> T.reduce_bitxor(words, parity, dim=1)
+    """
+    _reduce("reduce_bitxor", "bitxor", buffer, out, dim, clear, batch, False, annotations)
+
+
+@language_function("scalar")
+def any_of(buffer: TileLike) -> Expr:
+    """Whether any element of a buffer or region is not zero.
+
+    Args:
+        buffer: any tile; gives bool.
+
+    >>> if T.any_of(block_mask[by, bx, :]):
+    """
+    return intrinsic("any_of", (tile("any_of", "buffer", buffer),), BOOL)
+
+
+@language_function("scalar")
+def all_of(buffer: TileLike) -> Expr:
+    """Whether all elements of a buffer or region are not zero.
+
+    Args:
+        buffer: any tile; gives bool.
+
+    >>> if T.all_of(block_mask[by, bx, :]):
+    """
+    return intrinsic("all_of", (tile("all_of", "buffer", buffer),), BOOL)
+
+
+def _reduce(
+    function: str, kind: str, buffer: Any, out: Any, dim: Any, clear: Any, batch: Any,
+    nan_propagate: Any, annotations: Any,
+) -> None:  # fmt: skip
+    refuse_in_parallel(function)
+    src, dst = tile(function, "buffer", buffer), tile(function, "out", out)
+    given = options(function, annotations)
+    for role, region in (("buffer", src), ("out", dst)):
+        help = f"copy it into a fragment first: `T.copy({region.buffer.name}[…], fragment)`"
+        require_scope(function, role, region, SCOPES, help)
+    if kind.startswith("bit") and known(src.dtype) and not src.dtype.is_integer:
+        reject(
+            "TL236",
+            f"`T.{function}` needs integers, `{src.buffer.name}` is {src.dtype}",
+            span=src.span,
+            labels=declared(src),
+            help="bitwise reductions work on int and uint tiles",
+        )
+    axis = axis_of(function, src, dim)
+    if axis is not None:
+        axis = _check_output(function, src, dst, axis, explicit=dim)
+    emit_tile("reduce", (src, dst), {
+        "kind": kind, "dim": axis, "clear": static_bool(function, "clear", clear),
+        "batch": _batch(function, given.get("batch", batch)),
+        "nan_propagate": static_bool(function, "nan_propagate", nan_propagate),
+    })  # fmt: skip
+
+
+def _check_output(function: str, src: Region, dst: Region, axis: int, explicit: Any) -> int:
+    """The reduced axis over all dimensions of `src`, when `dst` has the shape that leaves.
+
+    `dim` counts all dimensions of a region. Where only counting the sliced ones fits the output
+    (as NumPy would index), that is what was meant.
+    """
+    if _output_fits(src.extents, axis, dst):
+        return axis
+    sliced = [d for d, r in enumerate(src.ranges) if not r.is_point]
+    if len(sliced) < len(src.ranges) and isinstance(explicit, int) and explicit < len(sliced):
+        position = sliced[explicit]
+        extents = [src.ranges[d].extent for d in sliced]
+        if _output_fits(extents, sliced.index(position), dst):
+            return position
+    kept = [e for d, e in enumerate(src.extents) if d != axis]
+    expected = extents_text(kept or [1])
+    with_one = [e if d != axis else 1 for d, e in enumerate(src.extents)]
+    both = expected if len(with_one) == 1 else f"{expected} or {extents_text(with_one)}"
+    reject(
+        "TL210",
+        f"`T.{function}` of `{src.buffer.name}` {extents_text(src.extents)} along dimension {axis} "
+        f"gives {both}, `{dst.buffer.name}` is {extents_text(dst.extents)}",
+        span=dst.span,
+        labels=declared(src, dst),
+        help=f"give `{dst.buffer.name}` the shape {expected}, or reduce another dimension",
+    )
+
+
+def _output_fits(extents: Sequence[Any], axis: int, dst: Region) -> bool:
+    """Whether `dst` may be `extents` without `axis`, or with 1 there."""
+    without = [e for d, e in enumerate(extents) if d != axis]
+    with_one = [e if d != axis else 1 for d, e in enumerate(extents)]
+    sliced = [r.extent for r in dst.ranges if not r.is_point]
+    return any(
+        len(have) == len(want)
+        and not any(arith.surely_different(h, w) for h, w in zip(have, want, strict=True))
+        for have in (list(dst.extents), sliced)
+        for want in (without, with_one)
+    )
+
+
+def _batch(function: str, batch: Any) -> int | None:
+    number = static_int(function, "batch", batch, 1, 1 << 10)
+    if number is not None and number & (number - 1):
+        reject("TL117", f"`batch={number}` of `T.{function}` is not a power of two")
+    return number
+
+
+FUNCTIONS = (
+    reduce, reduce_sum, reduce_max, reduce_min, reduce_abssum, reduce_absmax, reduce_bitand,
+    reduce_bitor, reduce_bitxor, any_of, all_of,
+)  # fmt: skip

@@ -1,0 +1,212 @@
+"""Parameter annotations: `T.Tensor`, `T.StridedTensor`, pointers, references, and their dtypes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilelang.dtypes import SCALARS, DType, as_dtype
+from tilelang.language.catalog import language_function
+from tilelang.program import arith, operators
+from tilelang.program.buffer import Buffer, BufferRole, Dim, Scope
+from tilelang.program.context import active_trace, reject, warn
+from tilelang.program.expr import Expr, Var
+from tilelang.program.unknown import Unknown, contains_unknown
+from tilelang_diagnostics.model import Span
+from tilelang_diagnostics.suggest import did_you_mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorType:
+    """The type of a tensor parameter; `strides` are in elements, None for contiguous."""
+
+    shape: tuple[Dim, ...]
+    dtype: DType
+    strides: tuple[Dim, ...] | None = None
+    scope: Scope = "global"
+    nullable: bool = False
+
+    def buffer(self, name: str, span: Span | None, role: BufferRole = "param") -> Buffer:
+        """A parameter of this type called `name`."""
+        return Buffer(
+            name, self.shape, self.dtype, self.scope, span, role, self.strides,
+            nullable=self.nullable,
+        )  # fmt: skip
+
+    def __or__(self, other: Any) -> Any:
+        return _optional(self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _optional(self, other)
+
+    @property
+    def __origin__(self) -> Any:
+        raise AttributeError("__origin__")
+
+
+def _optional(tensor: TensorType, other: Any) -> Any:
+    if other is None or other is type(None):
+        return TensorType(tensor.shape, tensor.dtype, tensor.strides, tensor.scope, True)
+    return NotImplemented
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorFactory:
+    """`T.Tensor(shape, dtype)` and `T.Tensor[shape, dtype]` for one memory scope."""
+
+    name: str
+    scope: Scope
+    strided: bool = False
+
+    def __call__(
+        self,
+        shape: Any = None,
+        *args: Any,
+        dtype: Any = None,
+        strides: Any = None,
+        data: Any = None,
+        scope: Any = None,
+        **unused: Any,
+    ) -> Any:
+        if shape is None:
+            return TensorType((), SCALARS["float32"], None, self.scope)
+        rest = list(args)
+        if self.strided and strides is None and rest:
+            strides = rest.pop(0)
+        if dtype is None:
+            dtype = rest.pop(0) if rest else "float32"
+        if contains_unknown(shape) or contains_unknown(strides):
+            return Unknown(f"T.{self.name}(…)")
+        if data is not None or (rest and rest[0] is not None):
+            return make_tensor(data if data is not None else rest[0], shape, dtype, strides)
+        element = resolve_dtype(dtype)
+        dims = resolve_shape(shape)
+        steps = None if strides is None else resolve_shape(strides, what="stride")
+        if steps is not None and len(steps) != len(dims):
+            reject("TL217", f"{len(steps)} stride(s) for a tensor of rank {len(dims)}")
+        return TensorType(dims, element, steps, scope or self.scope)
+
+    def __getitem__(self, key: Any) -> Any:
+        """`[shape, dtype]`, `[(M, N), dtype]`, `[M, dtype]` or `[shape, strides, dtype]`."""
+        if not isinstance(key, tuple):
+            return self(key)
+        *head, last = key
+        if _names_dtype(last):
+            if len(head) == 1 or (self.strided and len(head) == 2):
+                return self(*head, dtype=last) if len(head) == 1 else self(head[0], head[1], last)
+            return self(tuple(head), dtype=last)
+        return self(key)
+
+
+Tensor = TensorFactory("Tensor", "global")
+StridedTensor = TensorFactory("StridedTensor", "global", strided=True)
+FragmentBuffer = TensorFactory("FragmentBuffer", "local.fragment")
+SharedBuffer = TensorFactory("SharedBuffer", "shared.dyn")
+LocalBuffer = TensorFactory("LocalBuffer", "local")
+
+
+class PointerType:
+    """`T.ptr` as an annotation or dtype: a 64-bit address."""
+
+    dtype = SCALARS["handle"]
+    name = "handle"
+
+    def __call__(self, dtype: Any = None, storage_scope: str = "global", **_: Any) -> PointerType:
+        return self
+
+
+ptr = PointerType()
+
+
+class Ref:
+    """Annotation of macro parameters that are passed by reference."""
+
+    def __class_getitem__(cls, item: Any) -> type[Ref]:
+        return cls
+
+
+@language_function("type")
+def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = None) -> Any:
+    """A tensor over memory at an address.
+
+    Args:
+        ptr: a `T.ptr` parameter or a 64-bit address loaded from a pointer table.
+        shape: extents; dtype: element type; strides: in elements, row-major when left out.
+
+    >>> A = T.make_tensor(table[bx], (M, N), "float16")
+    """
+    trace = active_trace()
+    address = operators.as_expr(ptr)
+    dims = resolve_shape(shape)
+    steps = None if strides is None else resolve_shape(strides, what="stride")
+    name = trace.unique(trace.target_name or "tensor") if trace else "tensor"
+    span = trace.span if trace else None
+    return Buffer(
+        name, dims, resolve_dtype(dtype), "global", span, "pointer", steps, pointer=address
+    )
+
+
+def resolve_dtype(value: Any) -> DType:
+    """The dtype a user means, or a diagnostic; unknown symbols give a symbolic dtype."""
+    if isinstance(value, Var) and value.kind == "symbol":
+        return DType(value.name, "symbol", 0)
+    if isinstance(value, Unknown):
+        return DType(str(value), "symbol", 0)
+    if value is ptr:
+        return SCALARS["int64"]
+    found = as_dtype(value)
+    if found is None:
+        names = (*SCALARS, "half", "float", "double", "int", "long")
+        text = value if isinstance(value, str) else type(value).__name__
+        hint = did_you_mean(text, names) if isinstance(value, str) else ""
+        reject("TL230", f"`{text}` is not a dtype{hint}", help="for example `T.float16` or 'int8'")
+    if value == "float8_e4m3" and isinstance(value, str):
+        warn(
+            "TL231",
+            "`float8_e4m3` names no format of its own; `float8_e4m3fn` is taken",
+            help="write `float8_e4m3fn` (finite, no infinities) or `float8_e4m3fnuz`",
+        )
+    return found
+
+
+def resolve_shape(shape: Any, what: str = "extent") -> tuple[Dim, ...]:
+    """Extents as ints or expressions; one value means rank 1."""
+    if isinstance(shape, (int, Expr)) or hasattr(shape, "__index__"):
+        shape = (shape,)
+    if not isinstance(shape, (tuple, list)) and not hasattr(shape, "__iter__"):
+        reject("TL215", f"a shape is a tuple of integers, got {type(shape).__name__}")
+    return tuple(_dim(extent, what) for extent in shape)
+
+
+def declare_scalar(name: str, dtype: DType, span: Span | None) -> Var:
+    """A scalar parameter of a kernel."""
+    return Var(name, dtype, span, "param")
+
+
+def _dim(extent: Any, what: str) -> Dim:
+    if isinstance(extent, Expr):
+        if not (extent.dtype.is_integer or extent.dtype.kind == "symbol"):
+            reject("TL215", f"{what} `{extent}` is {extent.dtype}, not an integer")
+        simple: Dim = arith.simplify(extent)
+        return simple
+    if isinstance(extent, bool) or not hasattr(extent, "__index__"):
+        reject("TL215", f"{what} {extent!r} is not an integer")
+    number = int(extent)
+    if number < 0:
+        reject("TL215", f"{what} {number} is negative")
+    return number
+
+
+def _names_dtype(value: Any) -> bool:
+    if isinstance(value, (DType, PointerType)):
+        return True
+    if isinstance(value, Var):
+        return False
+    return not isinstance(value, (int, tuple, list, Expr)) and as_dtype(value) is not None
+
+
+__all__ = [
+    "FragmentBuffer", "LocalBuffer", "PointerType", "Ref", "SharedBuffer", "StridedTensor",
+    "Tensor", "TensorFactory", "TensorType", "declare_scalar", "make_tensor",
+    "ptr", "resolve_dtype", "resolve_shape",
+]  # fmt: skip

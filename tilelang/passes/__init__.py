@@ -1,0 +1,1 @@
+"""IR to IR: one public function per file, a verb; `pipeline.PIPELINE` says in which order."""

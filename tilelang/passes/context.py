@@ -1,0 +1,46 @@
+"""What does a pass know besides the function it rewrites?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilelang.ir.spans import TirSpan, calls_of, from_tir
+from tilelang_diagnostics import code_of
+from tilelang_diagnostics.model import Diagnostic
+
+
+@dataclass(slots=True)
+class PassContext:
+    """One compilation: for which target (`cpu`, `cuda:sm_90a`), with which options.
+
+    `remarks` collects what the passes found worth telling; `counters` what tests count
+    (proof queries, guards left).
+    """
+
+    target: str = "cpu"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    remarks: list[Diagnostic] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The kind of target, without its architecture."""
+        return self.target.split(":")[0]
+
+    def count(self, what: str, by: int = 1) -> None:
+        self.counters[what] = self.counters.get(what, 0) + by
+
+    def report(self, code: str, message: str, span: TirSpan, **details: Any) -> None:
+        """Record a finding at a node's place in the user's file, once."""
+        found = Diagnostic(
+            code=code,
+            severity=code_of(code).severity,
+            message=message,
+            span=from_tir(span),
+            calls=calls_of(span),
+            **details,
+        )
+        if found not in self.remarks:
+            self.remarks.append(found)

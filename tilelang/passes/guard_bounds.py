@@ -1,0 +1,111 @@
+"""Accesses that may leave a global buffer are guarded: loads give the safe value, stores drop.
+
+Before: A_s[i, j] = A[by * 64 + i, k * 32 + j]                       (A has M rows)
+After:  A_s[i, j] = T.if_then_else(by * 64 + i < M, A[by * 64 + i, k * 32 + j], 0)
+
+A bound that the prover can establish gets no guard.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelang.ir import build, tirx
+from tilelang.ir.spans import TirSpan
+from tilelang.ir.tile_op import TileRegion
+from tilelang.ir.visit import with_body
+from tilelang.passes.context import PassContext
+from tilelang.passes.safe_values import safe_values_of
+from tilelang.passes.scoped import ScopedRewriter
+
+
+def guard_bounds(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
+    """Guard every access of a global buffer that is not provably inside."""
+    guard = _Guard(func, ctx)
+    guarded = with_body(func, guard.any(func.body))
+    ctx.count("bound proofs", guard.prover.queries)
+    return guarded
+
+
+class _Guard(ScopedRewriter):
+    def __init__(self, func: tirx.PrimFunc, ctx: PassContext) -> None:
+        super().__init__(func)
+        self._ctx = ctx
+        self._safe = safe_values_of(func)
+
+    def load(self, e: Any) -> Any:
+        new = super().load(e)
+        condition = self._inside(e.source, list(e.indices), e.span)
+        if condition is None:
+            return new
+        safe = self._safe.get(e.source)
+        if safe is None:
+            safe = build.const(0, build.dtype_of(new), e.span)
+        return build.select(condition, new, safe, lazy=True, span=e.span)
+
+    def store(self, s: Any) -> Any:
+        condition = self._inside(s.buffer, list(s.indices), s.span)
+        if condition is None:
+            return super().store(s)
+        with self.prover.under(condition):
+            stored = super().store(s)
+        return tirx.IfThenElse(condition, stored, None, s.span)
+
+    def evaluate(self, s: Any) -> Any:
+        """A call for its effect on elements: skipped when any of them does not exist."""
+        condition = self._operands_inside(s.value)
+        if condition is None:
+            return super().evaluate(s)
+        with self.prover.under(condition):
+            kept = super().evaluate(s)
+        return tirx.IfThenElse(condition, kept, None, s.span)
+
+    def bind(self, s: Any) -> Any:
+        """A call whose value is named: the value is 0 when its element does not exist."""
+        condition = self._operands_inside(s.value)
+        if condition is None:
+            return super().bind(s)
+        with self.prover.under(condition):
+            kept = self.any(s.value)
+        zero = build.const(0, build.dtype_of(kept), s.span)
+        value = build.select(condition, kept, zero, lazy=True, span=s.span)
+        return tirx.Bind(s.var, value, s.span)
+
+    def _operands_inside(self, call: Any) -> tirx.Expr | None:
+        if not isinstance(call, tirx.Call):
+            return None
+        conditions = []
+        for arg in call.args:
+            if not isinstance(arg, tirx.TensorRegion):
+                continue
+            region = TileRegion.of(arg)
+            if not all(build.is_int(e, 1) for e in region.extents):
+                continue
+            found = self._inside(region.buffer, list(region.mins), call.span)
+            if found is not None:
+                conditions.append(found)
+        return build.all_of(conditions, call.span)
+
+    def _inside(
+        self, buffer: tirx.Buffer, indices: list[tirx.Expr], span: TirSpan
+    ) -> tirx.Expr | None:
+        """What must be tested for `indices` to lie in `buffer`; None when nothing."""
+        if str(buffer.scope()) != "global":
+            return None
+        conditions = []
+        for index, extent in zip(indices, list(buffer.shape), strict=True):
+            if isinstance(index, tirx.Ramp):
+                continue  # the vectorised access of a user's own vector code
+            dtype = build.dtype_of(index)
+            if build.dtype_of(extent) != dtype:
+                extent = build.cast(extent, "int64")
+                index, dtype = build.cast(index, "int64"), "int64"
+            for test in (
+                tirx.GE(index, build.const(0, dtype, span), span),
+                tirx.LT(index, extent, span),
+            ):
+                if not self.prover.proves(test):
+                    conditions.append(test)
+        if conditions:
+            self._ctx.count("guards", len(conditions))
+        return build.all_of(conditions, span)

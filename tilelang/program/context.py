@@ -1,0 +1,172 @@
+"""The trace in progress on this thread: where we are in the user's file, and where code goes.
+
+The language's functions are ordinary Python callables. Called while a kernel is being traced
+they add to the innermost open block of the active `Trace`; called outside they are rejected.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tilelang_diagnostics import code_of
+from tilelang_diagnostics.model import Diagnostic, Fix, Frame, Label, Severity, Span
+
+if TYPE_CHECKING:
+    from tilelang.program.stmt import Block, Stmt
+
+
+class Reject(Exception):
+    """Ends the statement being traced; the front end reports `diagnostic` and goes on."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+class Trace:
+    """Open blocks, diagnostics so far, and the current position in the user's source."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.blocks: list[list[Stmt]] = [[]]
+        self.span: Span | None = None
+        self.calls: tuple[Frame, ...] = ()
+        self.names: set[str] = set()
+        self.launch: Any = None  # the open LaunchFrame, see language.kernel
+        self.target: str | None = None
+        self.facts: dict[str, Any] = {}  # per-kernel state of language functions, by name
+        # The Python name a value is being assigned to, so that a buffer is called what its
+        # author calls it.
+        self.target_name: str | None = None
+
+    def emit(self, stmt: Stmt) -> None:
+        """Append `stmt` to the innermost open block."""
+        self.blocks[-1].append(stmt)
+
+    @contextmanager
+    def block(self) -> Iterator[list[Stmt]]:
+        """Collect the statements emitted inside into a new block."""
+        opened: list[Stmt] = []
+        self.blocks.append(opened)
+        try:
+            yield opened
+        finally:
+            popped = self.blocks.pop()
+            assert popped is opened
+
+    @contextmanager
+    def at(self, span: Span | None) -> Iterator[None]:
+        """Everything built inside comes from `span` (kept when None)."""
+        previous = self.span
+        self.span = span or previous
+        try:
+            yield
+        finally:
+            self.span = previous
+
+    @contextmanager
+    def inlined(self, function: str, span: Span | None) -> Iterator[None]:
+        """Everything built inside was inlined from `function`, called at `span`."""
+        previous = self.calls
+        if span is not None:
+            self.calls = (*previous, Frame(function, span))
+        try:
+            yield
+        finally:
+            self.calls = previous
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        """Record a finding, once per place and code."""
+        if self.calls and not diagnostic.calls:
+            diagnostic = replace(diagnostic, calls=self.calls)
+        if diagnostic not in self.diagnostics:
+            self.diagnostics.append(diagnostic)
+
+    def unique(self, name: str) -> str:
+        """`name`, or `name_1` … when the kernel already has it."""
+        candidate, count = name, 0
+        while candidate in self.names:
+            count += 1
+            candidate = f"{name}_{count}"
+        self.names.add(candidate)
+        return candidate
+
+    def position(self) -> dict[str, Any]:
+        """`span` and `calls` of a statement built now."""
+        return {"span": self.span, "calls": self.calls}
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Trace] = []
+
+
+_active = _Active()
+
+
+def active_trace() -> Trace | None:
+    """The innermost trace of this thread, or None outside tracing."""
+    return _active.stack[-1] if _active.stack else None
+
+
+@contextmanager
+def tracing(trace: Trace) -> Iterator[Trace]:
+    """Make `trace` the active one."""
+    _active.stack.append(trace)
+    try:
+        yield trace
+    finally:
+        _active.stack.pop()
+
+
+def current_span() -> Span | None:
+    """The span the active trace is at."""
+    trace = active_trace()
+    return trace.span if trace else None
+
+
+def make_diagnostic(
+    code: str,
+    message: str,
+    *,
+    span: Span | None = None,
+    label: str = "",
+    labels: tuple[Label, ...] = (),
+    notes: tuple[str, ...] = (),
+    help: str | None = None,
+    fixes: tuple[Fix, ...] = (),
+    severity: Severity | None = None,
+) -> Diagnostic:
+    """A diagnostic at `span`, or where the trace is; severity from the catalogue."""
+    return Diagnostic(
+        code=code,
+        severity=severity or code_of(code).severity,
+        message=message,
+        span=span or current_span(),
+        label=label,
+        labels=labels,
+        notes=notes,
+        help=help,
+        fixes=fixes,
+    )
+
+
+def reject(code: str, message: str, **details: Any) -> NoReturn:
+    """Give up on the current statement with a diagnostic (see `make_diagnostic`)."""
+    raise Reject(make_diagnostic(code, message, **details))
+
+
+def warn(code: str, message: str, **details: Any) -> None:
+    """Report a finding of the catalogue's severity and go on."""
+    trace = active_trace()
+    if trace is not None:
+        trace.report(make_diagnostic(code, message, **details))
+
+
+def emitted(block: list[Stmt]) -> Block:
+    """A finished block as the immutable value statements hold."""
+    return tuple(block)

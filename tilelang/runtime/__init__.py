@@ -1,0 +1,1 @@
+"""Compiled kernels at run time: loading, checking arguments, launching, caching."""

@@ -1,0 +1,240 @@
+"""How is a call that fits checked and launched in a few microseconds?
+
+By a Python function generated for one signature and one kind of tensors, which checks everything
+with the cheapest expression there is and gives up (`NO_FAST_PATH`) at the first doubt. `arguments`
+then says what is wrong, or binds what is merely unusual (a subclass, a null tensor, DLPack).
+
+For `A: T.Tensor((M, 64), "float16")` and a returned `C` the function reads
+
+    def call(a0):
+        try:
+            if a0.__class__ not in TENSORS or a0.dtype is not D0 ...: return NO_FAST_PATH
+            s0_0, s0_1 = a0.shape
+            if s0_1 != 64: return NO_FAST_PATH
+            p0 = a0.data_ptr()
+        except Exception: return NO_FAST_PATH
+        r0 = empty((s0_0, 64), dtype=D1)
+        launch((p0, r0.data_ptr(), s0_0))
+        return r0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tilelang.program.buffer import Buffer, Dim
+from tilelang.program.expr import Var
+from tilelang.runtime.dims import dim_source, dim_vars, tuple_source
+from tilelang.runtime.signature import Parameter, Signature
+from tilelang.runtime.tensors import Family, elements_per_item, numpy_dtype, storage_names
+
+NO_FAST_PATH: Final = object()
+
+Launch = Callable[[Sequence[int | float]], None]
+
+
+def make_fast_call(
+    signature: Signature,
+    slots: Sequence[Parameter],
+    family: Family,
+    launch: Launch,
+    written: frozenset[Buffer] = frozenset(),
+) -> Callable[..., Any] | None:
+    """The generated function, or None for a signature that is left to the slow path.
+
+    It takes the inputs by position and returns one result, a list of them, None, or NO_FAST_PATH.
+    `slots` is what `launch` takes, in order.
+    """
+    writer = _Writer(signature, family, written)
+    try:
+        source = writer.function(slots)
+    except _Unsupported:
+        return None
+    namespace = {**writer.constants, "NO_FAST_PATH": NO_FAST_PATH, "launch": launch,
+                 "__builtins__": {"min": min, "max": max, "int": int, "float": float,
+                                  "Exception": Exception}}  # fmt: skip
+    exec(compile(source, f"<call of {signature.name}>", "exec"), namespace)
+    made: Callable[..., Any] = namespace["call"]
+    return made
+
+
+class _Unsupported(Exception):
+    pass
+
+
+class _Writer:
+    def __init__(self, signature: Signature, family: Family, written: frozenset[Buffer]) -> None:
+        self.signature = signature
+        self.family = family
+        self.written = written
+        self.constants: dict[str, Any] = {}
+        self.checks: list[str] = []
+        self.names: dict[Var, str] = {}  # runtime dimensions and scalars already known
+        self.values: dict[Parameter, str] = {}  # what goes into a slot
+        self.late: list[tuple[Dim, str]] = []  # sizes to compare once every dimension is known
+
+    def function(self, slots: Sequence[Parameter]) -> str:
+        inputs = self.signature.inputs
+        argument_names = [f"a{i}" for i in range(len(inputs))]
+        self.constants["TENSORS"] = _classes(self.family)
+        for name, parameter in zip(argument_names, inputs, strict=True):
+            if isinstance(parameter, Var):
+                self.scalar(name, parameter)
+        for i, parameter in enumerate(inputs):
+            if isinstance(parameter, Buffer):
+                self.tensor(i, parameter)
+        for dim, name in self.late:
+            self.require(f"{name} == {self.dim(dim)}")
+        body = self.results()
+        body.append(f"launch({tuple_source(self.slot(p) for p in slots)})")
+        body.append(f"return {self.returned()}")
+        checks = [f"        {line}" for line in self.checks] or ["        pass"]
+        return "\n".join(
+            [f"def call({', '.join(argument_names)}):", "    try:", *checks,
+             "    except Exception: return NO_FAST_PATH", *(f"    {line}" for line in body)]
+        )  # fmt: skip
+
+    def require(self, condition: str) -> None:
+        self.checks.append(f"if not ({condition}): return NO_FAST_PATH")
+
+    def scalar(self, name: str, var: Var) -> None:
+        if var.dtype.is_float:
+            # An int is a fine float argument, and the launch converts it.
+            self.require(f"{name}.__class__ is float or {name}.__class__ is int")
+        elif var.dtype.is_integer:
+            low, high = var.dtype.integer_range()
+            self.require(f"{name}.__class__ is int and {low} <= {name} <= {high}")
+            self.names[var] = name
+        else:
+            raise _Unsupported
+        self.values[var] = name
+
+    def tensor(self, index: int, buffer: Buffer) -> None:
+        name = f"a{index}"
+        if elements_per_item(buffer.dtype) != 1 or buffer.dtype.lanes != 1:
+            raise _Unsupported
+        self.require(f"{name}.__class__ in TENSORS")
+        self.constants[f"D{index}"] = dtypes = self.dtypes(buffer)
+        if self.family == "torch":
+            same = f"{name}.dtype is D{index}" if len(dtypes) == 1 else f"{name}.dtype in D{index}"
+            if len(dtypes) == 1:
+                self.constants[f"D{index}"] = dtypes[0]
+            self.require(f"{same} and {name}.is_cpu and not {name}.is_neg()")
+        else:
+            self.constants[f"D{index}"] = dtypes[0] if len(dtypes) == 1 else dtypes
+            self.require(f"{name}.dtype {'==' if len(dtypes) == 1 else 'in'} D{index}")
+            if buffer in self.written:
+                self.require(f"{name}.flags.writeable")
+        if buffer.strides is None:
+            contiguous = "is_contiguous()" if self.family == "torch" else "flags.c_contiguous"
+            self.require(f"{name}.{contiguous}")
+        self.sizes(f"s{index}", f"{name}.shape", buffer.shape)
+        if buffer.strides is not None:
+            self.strides(index, buffer)
+        address = "data_ptr()" if self.family == "torch" else "__array_interface__['data'][0]"
+        self.checks.append(f"p{index} = {name}.{address}")
+        size = buffer.dtype.scalar.bytes
+        if size > 1:
+            self.require(f"p{index} % {size} == 0")
+        self.values[buffer] = f"p{index}"
+
+    def sizes(self, prefix: str, source: str, dims: Sequence[Dim]) -> None:
+        """Compare or bind every size of `source`, which has as many as `dims`."""
+        if all(isinstance(d, int) for d in dims):
+            self.constants[prefix] = tuple(dims)
+            self.require(f"{source} == {prefix}")
+            return
+        names = [f"{prefix}_{axis}" for axis in range(len(dims))]
+        self.checks.append(f"{', '.join(names)}, = {source}")
+        for name, dim in zip(names, dims, strict=True):
+            self.size(name, dim)
+
+    def size(self, name: str, dim: Dim) -> None:
+        if isinstance(dim, Var) and dim not in self.names:
+            self.names[dim] = name
+        elif all(v in self.names for v in dim_vars(dim)):
+            self.require(f"{name} == {self.dim(dim)}")
+        else:
+            self.late.append((dim, name))
+
+    def strides(self, index: int, buffer: Buffer) -> None:
+        assert buffer.strides is not None
+        source = f"a{index}.stride()" if self.family == "torch" else f"a{index}.strides"
+        names = [f"t{index}_{axis}" for axis in range(buffer.ndim)]
+        self.checks.append(f"{', '.join(names)}, = {source}")
+        item = buffer.dtype.scalar.bytes
+        for name, dim in zip(names, buffer.strides, strict=True):
+            if self.family == "numpy" and item > 1:
+                self.require(f"{name} % {item} == 0")
+                self.checks.append(f"{name} //= {item}")
+            self.size(name, dim)
+
+    def results(self) -> list[str]:
+        lines = []
+        self.constants["empty"] = _empty(self.family)
+        for i, buffer in enumerate(self.signature.results):
+            if elements_per_item(buffer.dtype) != 1 or buffer.dtype.lanes != 1:
+                raise _Unsupported
+            self.constants[f"R{i}"] = self.dtypes(buffer)[0]
+            shape = tuple_source(self.dim(d) for d in buffer.shape)
+            device = ", device='cpu'" if self.family == "torch" else ""
+            lines.append(f"r{i} = empty({shape}, dtype=R{i}{device})")
+            self.values[buffer] = (
+                f"r{i}.data_ptr()"
+                if self.family == "torch"
+                else f"r{i}.__array_interface__['data'][0]"
+            )
+        return lines
+
+    def returned(self) -> str:
+        names = [f"r{i}" for i in range(len(self.signature.results))]
+        if not names:
+            return "None"
+        return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+
+    def slot(self, parameter: Parameter) -> str:
+        if parameter in self.values:
+            return self.values[parameter]
+        if isinstance(parameter, Var) and parameter in self.names:
+            return self.names[parameter]
+        raise _Unsupported
+
+    def dim(self, dim: Dim) -> str:
+        if any(v not in self.names for v in dim_vars(dim)):
+            raise _Unsupported
+        return dim_source(dim, self.names)
+
+    def dtypes(self, buffer: Buffer) -> tuple[Any, ...]:
+        names = storage_names(buffer.dtype, self.family)
+        if not names:
+            raise _Unsupported
+        if self.family == "torch":
+            import torch
+
+            return tuple(getattr(torch, n) for n in names)
+        if len(names) > 1:
+            import numpy
+
+            return tuple(numpy.dtype(n) for n in names)
+        return (numpy_dtype(buffer.dtype),)
+
+
+def _classes(family: Family) -> frozenset[type]:
+    if family == "torch":
+        import torch
+
+        return frozenset({torch.Tensor, torch.nn.Parameter})
+    import numpy
+
+    return frozenset({numpy.ndarray})
+
+
+def _empty(family: Family) -> Any:
+    if family == "torch":
+        import torch
+
+        return torch.empty
+    import numpy
+
+    return numpy.empty

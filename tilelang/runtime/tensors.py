@@ -1,0 +1,176 @@
+"""What is the memory behind a tensor-like argument: address, shape, strides, dtype, device?
+
+NumPy arrays, PyTorch tensors and everything that speaks DLPack. PyTorch and NumPy are never
+imported to find out: an argument of theirs can only exist once they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tilelang.dtypes import DType
+
+Family = Literal["torch", "numpy"]
+
+
+class NotATensor(Exception):
+    """The argument is no tensor, or one whose memory cannot be had; `str` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorView:
+    """A tensor argument as the checks see it. Strides are in elements."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: str
+    family: Family
+    contiguous: bool
+    writable: bool
+    owner: Any
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether `value` is array-like enough to be bound to a tensor parameter."""
+    if hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__"):
+        return not _is_numpy_scalar(value)
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def view_of(value: Any) -> TensorView:
+    """The memory of `value`; raises NotATensor."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return _torch_view(value)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return _numpy_view(value)
+    if hasattr(value, "__dlpack__"):
+        return _dlpack_view(value)
+    raise NotATensor(f"is a {type(value).__name__}")
+
+
+def empty(shape: Sequence[int], dtype: DType, family: Family) -> Any:
+    """A new contiguous array of `family` on the CPU; raises ValueError where it has no such dtype."""
+    if family == "torch":
+        import torch
+
+        return torch.empty(tuple(shape), dtype=dtype.as_torch(), device="cpu")
+    import numpy
+
+    return numpy.empty(tuple(shape), dtype=numpy_dtype(dtype))
+
+
+def numpy_dtype(dtype: DType) -> Any:
+    """The NumPy dtype that stores `dtype`: NumPy's own, else that of ml_dtypes."""
+    try:
+        return dtype.as_numpy()
+    except ValueError:
+        import ml_dtypes
+        import numpy
+
+        found = getattr(ml_dtypes, dtype.base, None)
+        if found is None:
+            raise
+        return numpy.dtype(found)
+
+
+def storage_names(dtype: DType, family: Family) -> tuple[str, ...]:
+    """The dtypes, as `family` names them, that may hold elements of `dtype`."""
+    if dtype.base == "handle":
+        return ("int64", "uint64")
+    if dtype.base in ("int4", "uint4"):
+        return ("int8", "uint8")
+    try:
+        stored = dtype.as_torch() if family == "torch" else numpy_dtype(dtype)
+    except ValueError:
+        return ()
+    return (str(stored).removeprefix("torch."),)
+
+
+def elements_per_item(dtype: DType) -> int:
+    """How many elements of `dtype` one item of the stored array holds (2 for int4 in int8)."""
+    return 8 // dtype.bits if dtype.is_packed else 1
+
+
+def _torch_view(value: Any) -> TensorView:
+    device = str(value.device)
+    name = str(value.dtype).removeprefix("torch.")
+    if str(value.layout) != "torch.strided":
+        raise NotATensor(f"is a sparse tensor ({value.layout})")
+    if value.is_conj() or value.is_neg():
+        raise NotATensor("is a lazily negated or conjugated view; pass .resolve_neg()")
+    try:
+        address = value.data_ptr()
+    except RuntimeError as error:
+        # Fake tensors of torch.compile and functional tensors have no memory.
+        raise NotATensor(f"is a {type(value).__name__} without memory") from error
+    return TensorView(
+        address=address,
+        shape=tuple(value.shape),
+        strides=tuple(value.stride()),
+        dtype=name,
+        device="cpu" if device == "cpu" else device,
+        family="torch",
+        contiguous=value.is_contiguous(),
+        writable=True,
+        owner=value,
+    )
+
+
+def _numpy_view(value: Any) -> TensorView:
+    dtype = value.dtype
+    if not dtype.isnative:
+        raise NotATensor(f"has byte-swapped elements ({dtype.str})")
+    size = dtype.itemsize
+    if any(s % size for s in value.strides):
+        raise NotATensor("has strides that are no multiple of its element size")
+    return TensorView(
+        address=value.ctypes.data,
+        shape=value.shape,
+        strides=tuple(s // size for s in value.strides),
+        dtype=dtype.name,
+        device="cpu",
+        family="numpy",
+        contiguous=value.flags.c_contiguous,
+        writable=value.flags.writeable,
+        owner=value,
+    )
+
+
+# DLPack device types of dlpack.h that are ordinary host memory: CPU, CUDA pinned.
+_HOST_DEVICES = (1, 3)
+
+
+def _dlpack_view(value: Any) -> TensorView:
+    kind, index = value.__dlpack_device__()
+    if kind not in _HOST_DEVICES:
+        shape = tuple(value.shape)
+        return TensorView(
+            address=0,
+            shape=shape,
+            strides=(0,) * len(shape),
+            dtype=str(value.dtype),
+            device=f"DLPack device {kind}:{index}",
+            family="numpy",
+            contiguous=True,
+            writable=True,
+            owner=value,
+        )
+    import numpy
+
+    try:
+        return _numpy_view(numpy.from_dlpack(value))
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise NotATensor(f"is a {type(value).__name__} that cannot be exchanged: {error}") from None
+
+
+def _is_numpy_scalar(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
