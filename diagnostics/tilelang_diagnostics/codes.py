@@ -82,9 +82,7 @@ def diagnose(
 ) -> Diagnostic:
     """A diagnostic with the severity the catalogue gives its code."""
     severity = code_of(code).severity
-    return Diagnostic(
-        code, severity, message, span, label, labels, notes, help, fixes, calls
-    )
+    return Diagnostic(code, severity, message, span, label, labels, notes, help, fixes, calls)
 
 
 _ERROR, _WARNING, _REMARK = Severity.ERROR, Severity.WARNING, Severity.REMARK
@@ -403,6 +401,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, AssertionError),
     Code("TL725", "bad-set-value", "a --set that is not NAME=VALUE", _ERROR, ValueError),
     Code("TL726", "unsupported-parameter", "inputs cannot be made for a parameter",
+         _ERROR, ValueError),
+    Code("TL727", "argument-read-only", "a read-only array for a tensor that is written",
          _ERROR, ValueError),
     # Toolchain and environment.
     Code("TL801", "tvm-missing", "apache-tvm is missing or of the wrong version",

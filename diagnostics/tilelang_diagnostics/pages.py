@@ -17,7 +17,8 @@
 
 A fence's info string holds words and key=value pairs. `fails=CODE` is a file whose kernel, once
 compiled, gives exactly that code; `call-fails=CODE` a script that raises it when run; `ok` gives
-nothing (compiled or run, as the failing block is); `target=...` names the target to compile for.
+nothing (compiled or run, as the failing block is); `target=...` names the target to compile for,
+`select=CODE` asks for a remark that is off unless asked for.
 """
 
 from __future__ import annotations

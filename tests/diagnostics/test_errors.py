@@ -40,11 +40,7 @@ def test_both_classes_catch_it_and_it_survives_a_pickle(row: Code) -> None:
 
 def test_str_is_the_rendering() -> None:
     assert str(error_for([found("TL203")], SOURCES)) == (
-        "error[TL203]: what happened\n"
-        " --> k.py:1:5\n"
-        "  |\n"
-        "1 | x = A[1, 2]\n"
-        "  |     ^^^^^^^ here"
+        "error[TL203]: what happened\n --> k.py:1:5\n  |\n1 | x = A[1, 2]\n  |     ^^^^^^^ here"
     )
 
 

@@ -24,14 +24,14 @@ from tilelang_diagnostics import (
     summary_line,
 )
 
-GEMM = '''\
+GEMM = """\
 import tilelang.language as T
 
 @T.prim_func
 def main(A: T.Tensor((128, 64), "float16")):
     with T.Kernel(1, threads=128) as bx:
         T.gemm(A_shared, B_shared, C_local)
-'''
+"""
 
 
 def mark(source: str, text: str, occurrence: int = 1, file: str = "k.py") -> Span:
@@ -49,9 +49,7 @@ def error(message: str, span: Span | None = None, **fields: object) -> Diagnosti
     return Diagnostic("TL204", Severity.ERROR, message, span, **fields)  # type: ignore[arg-type]
 
 
-def check(
-    diagnostic: Diagnostic, source: str, expect: str, width: int = 80, **files: str
-) -> None:
+def check(diagnostic: Diagnostic, source: str, expect: str, width: int = 80, **files: str) -> None:
     """`diagnostic` about k.py (and other files) renders as `expect`."""
     sources = SourceMap({"k.py": source} | {f"{name}.py": text for name, text in files.items()})
     got = render_text([diagnostic], sources, width, summary=False)
@@ -283,9 +281,7 @@ def test_tabs_are_expanded() -> None:
 def test_wide_characters_take_two_cells() -> None:
     source = 'msg = "行列 😀", foo("列")\n'
     check(
-        error(
-            "no", mark(source, "foo"), label="ここ", labels=(Label(mark(source, '"列"'), "列"),)
-        ),
+        error("no", mark(source, "foo"), label="ここ", labels=(Label(mark(source, '"列"'), "列"),)),
         source,
         """
         error[TL204]: no
@@ -360,9 +356,13 @@ def test_fix_is_shown_as_changed_lines() -> None:
     source = "with T.Kernel((1, 1)) as (a, b):\n    pass\n"
     span = mark(source, "(1, 1)")
     check(
-        error("tuple", span, fixes=(
-            Fix("write the extents as arguments", (Edit(span, "1, 1"),), Applicability.SAFE),
-        )),
+        error(
+            "tuple",
+            span,
+            fixes=(
+                Fix("write the extents as arguments", (Edit(span, "1, 1"),), Applicability.SAFE),
+            ),
+        ),
         source,
         """
         error[TL204]: tuple
@@ -406,7 +406,9 @@ def test_overlapping_edits_show_the_title_only() -> None:
 
 def test_indented_help_lines_keep_their_shape() -> None:
     check(
-        error("no", help="write\n    with T.Kernel(1, threads=128) as bx: ...  # however long it is"),
+        error(
+            "no", help="write\n    with T.Kernel(1, threads=128) as bx: ...  # however long it is"
+        ),
         "",
         """
         error[TL204]: no

@@ -21,9 +21,7 @@ def blocksparse_flashattn(batch, heads, seq_len, dim, downsample_len, is_causal)
     block_mask_dtype = T.bool
 
     @T.macro
-    def softmax(
-        acc_s, acc_s_cast, scores_max, scores_max_prev, scores_scale, scores_sum, logsum
-    ):
+    def softmax(acc_s, acc_s_cast, scores_max, scores_max_prev, scores_scale, scores_sum, logsum):
         T.copy(scores_max, scores_max_prev)
         T.reduce_max(acc_s, scores_max, dim=1, clear=False)
         for i in T.Parallel(block_M):
@@ -70,9 +68,7 @@ def blocksparse_flashattn(batch, heads, seq_len, dim, downsample_len, is_causal)
                 block_mask[vj] = BlockSparseMask[bz, by, bx, vj]
 
             loop_range = (
-                T.min(
-                    T.ceildiv(seq_len, block_N), T.ceildiv((bx + 1) * block_M, block_N)
-                )
+                T.min(T.ceildiv(seq_len, block_N), T.ceildiv((bx + 1) * block_M, block_N))
                 if is_causal
                 else T.ceildiv(seq_len, block_N)
             )

@@ -93,9 +93,7 @@ class RejectCase:
     mentions: tuple[str, ...] = ()
 
 
-def run(
-    case: KernelCase, inputs: Sequence[Any], device: bool = False
-) -> tuple[Any, ...]:
+def run(case: KernelCase, inputs: Sequence[Any], device: bool = False) -> tuple[Any, ...]:
     """Compiles and calls the kernel; returns its outputs, then the arguments it wrote to."""
     import tilelang
 
@@ -111,9 +109,7 @@ def run(
                 case.make(**params), out_idx=list(case.out_idx) or None, target=target
             )
             result = kernel(*inputs)
-    returned = (
-        () if result is None else tuple(result) if _is_sequence(result) else (result,)
-    )
+    returned = () if result is None else tuple(result) if _is_sequence(result) else (result,)
     return returned + tuple(inputs[position] for position in case.mutates)
 
 
@@ -123,9 +119,7 @@ def check(case: KernelCase, seed: int = 0, device: bool = False) -> None:
     expected = case.reference(*(to_numpy(x) for x in inputs), **case.values(device))
     outputs = run(case, inputs, device)
     if len(outputs) != len(expected):
-        raise AssertionError(
-            f"{case.name}: {len(outputs)} outputs, expected {len(expected)}"
-        )
+        raise AssertionError(f"{case.name}: {len(outputs)} outputs, expected {len(expected)}")
     allowed = [_allowed(case, i, output) for i, output in enumerate(outputs)]
     got = tuple(to_numpy(output) for output in outputs)
     if case.canonical is not None:
@@ -137,19 +131,14 @@ def check(case: KernelCase, seed: int = 0, device: bool = False) -> None:
             )
         error = relative_error(output, want)
         if not error <= limit:
-            raise AssertionError(
-                f"{case.name}: output {i} is off by {error:.2e} > {limit:.0e}"
-            )
+            raise AssertionError(f"{case.name}: output {i} is off by {error:.2e} > {limit:.0e}")
 
 
 def relative_error(got: Array, want: Array) -> float:
     """Relative Frobenius error; NaN and infinity must stand at the same places in both."""
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     odd = ~np.isfinite(want)
-    if (
-        not np.array_equal(got[odd], want[odd], equal_nan=True)
-        or not np.isfinite(got[~odd]).all()
-    ):
+    if not np.array_equal(got[odd], want[odd], equal_nan=True) or not np.isfinite(got[~odd]).all():
         return float("inf")
     scale = float(np.linalg.norm(want[~odd]))
     distance = float(np.linalg.norm(got[~odd] - want[~odd]))
@@ -166,9 +155,7 @@ def to_numpy(value: Any) -> Any:
         import torch
 
         value = value.detach().cpu()
-        value = (
-            value.to(torch.float64) if value.is_floating_point() else value
-        ).numpy()
+        value = (value.to(torch.float64) if value.is_floating_point() else value).numpy()
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return value.astype(np.float64)
     return value

@@ -27,9 +27,10 @@ def convolution(
     kernel: T.Tensor((KH, KW, C, F), dtype)
     out = T.empty((N, OH, OW, F), dtype)
 
-    with T.Kernel(
-        T.ceildiv(F, block_N), T.ceildiv(N * OH * OW, block_M), threads=threads
-    ) as (bx, by):
+    with T.Kernel(T.ceildiv(F, block_N), T.ceildiv(N * OH * OW, block_M), threads=threads) as (
+        bx,
+        by,
+    ):
         data_shared = T.alloc_shared((block_M, block_K), dtype)
         kernel_shared = T.alloc_shared((block_K, block_N), dtype)
         out_local = T.alloc_fragment((block_M, block_N), accum_dtype)
@@ -39,9 +40,7 @@ def convolution(
         out_flat = T.Tensor((N * OH * OW, F), dtype, out.data)
 
         T.clear(out_local)
-        for k_iter in T.Pipelined(
-            T.ceildiv(KH * KW * C, block_K), num_stages=num_stages
-        ):
+        for k_iter in T.Pipelined(T.ceildiv(KH * KW * C, block_K), num_stages=num_stages):
             T.im2col(data, data_shared, by, k_iter, KH, S, D, P)
             T.copy(kernel_flat[k_iter * block_K, bx * block_N], kernel_shared)
             T.gemm(data_shared, kernel_shared, out_local)
@@ -74,9 +73,10 @@ def convolution_gather(
     kernel: T.Tensor((KH, KW, C, F), dtype)
     out = T.empty((N, OH, OW, F), dtype)
 
-    with T.Kernel(
-        T.ceildiv(F, block_N), T.ceildiv(N * OH * OW, block_M), threads=threads
-    ) as (bx, by):
+    with T.Kernel(T.ceildiv(F, block_N), T.ceildiv(N * OH * OW, block_M), threads=threads) as (
+        bx,
+        by,
+    ):
         data_shared = T.alloc_shared((block_M, block_K), dtype)
         kernel_shared = T.alloc_shared((block_K, block_N), dtype)
         out_local = T.alloc_fragment((block_M, block_N), accum_dtype)
@@ -85,9 +85,7 @@ def convolution_gather(
         out_flat = T.reshape(out, (N * OH * OW, F))
 
         T.clear(out_local)
-        for k_iter in T.Pipelined(
-            T.ceildiv(KH * KW * C, block_K), num_stages=num_stages
-        ):
+        for k_iter in T.Pipelined(T.ceildiv(KH * KW * C, block_K), num_stages=num_stages):
             for i, j in T.Parallel(block_M, block_K):
                 k = k_iter * block_K + j
                 m = by * block_M + i

@@ -32,9 +32,7 @@ def tl_dequant_matmul(A, B, BLOCK_M, BLOCK_N, BLOCK_K):
             T.copy(A[by * BLOCK_M, k * BLOCK_K], A_shared)
             T.copy(B[k * BLOCK_K, bx * (BLOCK_N // 2)], B_packed)
             for i, j in T.Parallel(BLOCK_K, BLOCK_N):
-                nibble = (
-                    B_packed[i, j // 2] >> T.cast(j % 2 * 4, B_storage_dtype)
-                ) & 15
+                nibble = (B_packed[i, j // 2] >> T.cast(j % 2 * 4, B_storage_dtype)) & 15
                 B_shared[i, j] = T.cast(nibble, A_dtype) - ZERO_POINT
             T.gemm(A_shared, B_shared, C_local)
         T.copy(C_local, C[by * BLOCK_M, bx * BLOCK_N])

@@ -20,12 +20,8 @@ def convert_test(N, K, block_N, block_K, in_dtype, num_bits=4, threads=128):
     @T.prim_func
     def main(B: T.Tensor(B_shape, storage_dtype), C: T.Tensor((N, K), in_dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=threads) as bx:
-            B_shared = T.alloc_shared(
-                (block_N, block_K // elements_per_byte), storage_dtype
-            )
-            B_local = T.alloc_fragment(
-                (block_N, block_K // elements_per_byte), storage_dtype
-            )
+            B_shared = T.alloc_shared((block_N, block_K // elements_per_byte), storage_dtype)
+            B_local = T.alloc_fragment((block_N, block_K // elements_per_byte), storage_dtype)
             B_dequantize = T.alloc_fragment((block_N, block_K), in_dtype)
 
             for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=1):
@@ -68,16 +64,10 @@ def matmul_int8xint4(
         B: T.Tensor(B_shape, storage_dtype),
         Ct: T.Tensor((N, M), out_dtype),
     ):
-        with T.Kernel(
-            T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads
-        ) as (bx, by):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
             A_shared = T.alloc_shared((block_M, block_K), in_dtype)
-            B_shared = T.alloc_shared(
-                (block_N, block_K // elements_per_byte), storage_dtype
-            )
-            B_local = T.alloc_fragment(
-                (block_N, block_K // elements_per_byte), storage_dtype
-            )
+            B_shared = T.alloc_shared((block_N, block_K // elements_per_byte), storage_dtype)
+            B_local = T.alloc_fragment((block_N, block_K // elements_per_byte), storage_dtype)
             B_dequantize = T.alloc_fragment((block_N, block_K), in_dtype)
             B_operand = T.alloc_fragment((block_N, block_K), in_dtype)
             Ct_local = T.alloc_fragment((block_N, block_M), accum_dtype)
@@ -99,9 +89,7 @@ def matmul_int8xint4(
             T.copy(Ct_local, Ct_shared)
             T.copy(
                 Ct_shared,
-                Ct[
-                    bx * block_N : (bx + 1) * block_N, by * block_M : (by + 1) * block_M
-                ],
+                Ct[bx * block_N : (bx + 1) * block_N, by * block_M : (by + 1) * block_M],
             )
 
     return main

@@ -162,10 +162,7 @@ def metaprogramming(N, coefficients):
     def main(A: T.Tensor((N,), T.int32), B: T.Tensor((N,), T.int32)):
         with T.Kernel(1, threads=32) as _:
             for i in T.Parallel(N):
-                terms = [
-                    c * raised(A[i])
-                    for c, raised in zip(coefficients, powers, strict=True)
-                ]
+                terms = [c * raised(A[i]) for c, raised in zip(coefficients, powers, strict=True)]
                 B[i] = sum(terms)
             for offset in [0, len(powers)]:
                 B[offset] = B[offset] + 1
@@ -277,9 +274,7 @@ def reference_scalar(a, x, **_):
 
 def reference_macros(a, **_):
     quotient, remainder = a // 7, a % 7
-    return (
-        quotient * quotient + remainder + 2 * np.arange(1, len(a) + 1, dtype=np.int32),
-    )
+    return (quotient * quotient + remainder + 2 * np.arange(1, len(a) + 1, dtype=np.int32),)
 
 
 def reference_ranges(a, N, **_):

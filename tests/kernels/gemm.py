@@ -63,9 +63,7 @@ def matmul(A, B, block_M, block_N, block_K, dtype=T.float16, accum_dtype=T.float
 
 
 @tilelang.jit(out_idx=-1)
-def matmul_lazy(
-    M, N, K, block_M, block_N, block_K, trans_A=False, trans_B=False, num_stages=2
-):
+def matmul_lazy(M, N, K, block_M, block_N, block_K, trans_A=False, trans_B=False, num_stages=2):
     """fp16 operands, fp32 result, each operand stored either way round."""
     dtype, accum_dtype = T.float16, T.float32
     A_shape = (K, M) if trans_A else (M, K)
@@ -103,9 +101,7 @@ def matmul_lazy(
     return main
 
 
-def matmul_prim_func(
-    M, N, K, block_M, block_N, block_K, dtype=T.float32, accum_dtype=T.float32
-):
+def matmul_prim_func(M, N, K, block_M, block_N, block_K, dtype=T.float32, accum_dtype=T.float32):
     """The form a CPU user writes: no pipelining, tiles in local memory."""
 
     @T.prim_func
@@ -173,9 +169,7 @@ scheduled = tilelang.jit(out_idx=[2])(matmul_scheduled)
 
 
 @tilelang.jit(out_idx=[-1])
-def matmul_block_sparse(
-    M, N, K, block_M, block_N, block_K, num_stages, dtype=T.float16
-):
+def matmul_block_sparse(M, N, K, block_M, block_N, block_K, num_stages, dtype=T.float16):
     """Tiles of the product whose mask is off are neither read nor multiplied."""
     mask_shape = (T.ceildiv(M, block_M), T.ceildiv(N, block_N), T.ceildiv(K, block_K))
 

@@ -25,9 +25,11 @@ def matmul(
     # Whole K tiles per part, so that no part reads into the next one.
     part = T.ceildiv(K, block_K * split_k)
 
-    with T.Kernel(
-        T.ceildiv(N, block_N), T.ceildiv(M, block_M), split_k, threads=128
-    ) as (bx, by, bz):
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), split_k, threads=128) as (
+        bx,
+        by,
+        bz,
+    ):
         A_shared = T.alloc_shared((block_M, block_K), dtype)
         B_shared = T.alloc_shared((block_K, block_N), dtype)
         C_local = T.alloc_fragment((block_M, block_N), accum_dtype)
@@ -51,9 +53,11 @@ def matmul_elementwise(A, B, C, block_M, block_N, block_K, split_k):
     C: T.Tensor((M, N), T.float32)
     part = T.ceildiv(K, block_K * split_k)
 
-    with T.Kernel(
-        T.ceildiv(N, block_N), T.ceildiv(M, block_M), split_k, threads=128
-    ) as (bx, by, bz):
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), split_k, threads=128) as (
+        bx,
+        by,
+        bz,
+    ):
         A_shared = T.alloc_shared((block_M, block_K), T.float16)
         B_shared = T.alloc_shared((block_K, block_N), T.float16)
         C_local = T.alloc_fragment((block_M, block_N), T.float32)

@@ -13,9 +13,7 @@ LOG2_E = 1.44269504
 
 
 @tilelang.jit(out_idx=[3, 4])
-def flashattn_fwd(
-    batch, heads, seq_len, dim_qk, dim_v, is_causal, block_M, block_N, groups=1
-):
+def flashattn_fwd(batch, heads, seq_len, dim_qk, dim_v, is_causal, block_M, block_N, groups=1):
     scale = (1.0 / dim_qk) ** 0.5 * LOG2_E
     head_kv = heads // groups
     q_shape = [batch, seq_len, heads, dim_qk]
@@ -54,16 +52,12 @@ def flashattn_fwd(
             T.fill(logsum, 0)
             T.fill(scores_max, -T.infinity(accum_dtype))
             loop_range = (
-                T.min(
-                    T.ceildiv(seq_len, block_N), T.ceildiv((bx + 1) * block_M, block_N)
-                )
+                T.min(T.ceildiv(seq_len, block_N), T.ceildiv((bx + 1) * block_M, block_N))
                 if is_causal
                 else T.ceildiv(seq_len, block_N)
             )
             for k in T.Pipelined(loop_range, num_stages=1):
-                T.copy(
-                    K[bz, k * block_N : (k + 1) * block_N, by // groups, :], K_shared
-                )
+                T.copy(K[bz, k * block_N : (k + 1) * block_N, by // groups, :], K_shared)
                 for i, j in T.Parallel(block_M, block_N):
                     hidden = k * block_N + j >= seq_len
                     if is_causal:
@@ -76,15 +70,11 @@ def flashattn_fwd(
                     transpose_B=True,
                     policy=T.GemmWarpPolicy.FullRow,
                 )
-                T.copy(
-                    V[bz, k * block_N : (k + 1) * block_N, by // groups, :], V_shared
-                )
+                T.copy(V[bz, k * block_N : (k + 1) * block_N, by // groups, :], V_shared)
                 T.copy(scores_max, scores_max_prev)
                 T.reduce_max(acc_s, scores_max, dim=1, clear=False)
                 for i in T.Parallel(block_M):
-                    scores_scale[i] = T.exp2(
-                        scores_max_prev[i] * scale - scores_max[i] * scale
-                    )
+                    scores_scale[i] = T.exp2(scores_max_prev[i] * scale - scores_max[i] * scale)
                 for i, j in T.Parallel(block_M, dim_v):
                     acc_o[i, j] *= scores_scale[i]
                 for i, j in T.Parallel(block_M, block_N):
@@ -130,9 +120,7 @@ def flashattn_bwd_preprocess(batch, heads, seq_len, dim_v):
                 T.copy(O[bz, rows : rows + blk, bx, columns : columns + blk], o)
                 T.copy(dO[bz, rows : rows + blk, bx, columns : columns + blk], do)
                 for i, j in T.Parallel(blk, blk):
-                    acc[i, j] += T.cast(o[i, j], accum_dtype) * T.cast(
-                        do[i, j], accum_dtype
-                    )
+                    acc[i, j] += T.cast(o[i, j], accum_dtype) * T.cast(do[i, j], accum_dtype)
             T.reduce_sum(acc, delta, 1)
             T.copy(delta, Delta[bz, bx, by * blk : (by + 1) * blk])
 
@@ -147,9 +135,7 @@ def flashattn_bwd_postprocess(batch, heads, seq_len, dim_qk):
     blk = 64
 
     @T.prim_func
-    def flash_bwd_post(
-        dQ: T.Tensor(shape, accum_dtype), dQ_out: T.Tensor(shape, dtype)
-    ):
+    def flash_bwd_post(dQ: T.Tensor(shape, accum_dtype), dQ_out: T.Tensor(shape, dtype)):
         with T.Kernel(T.ceildiv(seq_len, blk), heads, batch, threads=128) as (
             bx,
             by,
@@ -229,14 +215,10 @@ def flashattn_bwd_atomic_add(
             for k in T.Pipelined(loop_st, loop_ed, num_stages=num_stages):
                 T.copy(Q[bz, k * block_N : (k + 1) * block_N, bx, :], q)
                 T.clear(qkT)
-                T.gemm(
-                    K_shared, q, qkT, transpose_B=True, policy=T.GemmWarpPolicy.FullRow
-                )
+                T.gemm(K_shared, q, qkT, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
                 T.copy(dO[bz, k * block_N : (k + 1) * block_N, bx, :], do)
                 T.clear(dsT)
-                T.gemm(
-                    V_shared, do, dsT, transpose_B=True, policy=T.GemmWarpPolicy.FullRow
-                )
+                T.gemm(V_shared, do, dsT, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
                 T.copy(lse[bz, bx, k * block_N : (k + 1) * block_N], lse_shared)
                 for i, j in T.Parallel(block_M, block_N):
                     qkT[i, j] = T.exp2(qkT[i, j] * scale - lse_shared[j])
@@ -256,13 +238,9 @@ def flashattn_bwd_atomic_add(
                 T.gemm(dsT_shared, K_shared, dq, transpose_A=True)
                 T.atomic_add(dQ[bz, k * block_N : (k + 1) * block_N, bx, :], dq)
             T.copy(dv, dv_shared)
-            T.atomic_add(
-                dV[bz, by * block_M : (by + 1) * block_M, bx // groups, :], dv_shared
-            )
+            T.atomic_add(dV[bz, by * block_M : (by + 1) * block_M, bx // groups, :], dv_shared)
             T.copy(dk, dk_shared)
-            T.atomic_add(
-                dK[bz, by * block_M : (by + 1) * block_M, bx // groups, :], dk_shared
-            )
+            T.atomic_add(dK[bz, by * block_M : (by + 1) * block_M, bx // groups, :], dk_shared)
 
     return flash_bwd
 
@@ -400,8 +378,7 @@ def _tensors(rng, batch, heads, seq_len, dim_qk, dim_v, groups):
     head_kv = heads // groups
     shapes = ((heads, dim_qk), (head_kv, dim_qk), (head_kv, dim_v), (heads, dim_v))
     return tuple(
-        rng.standard_normal((batch, seq_len, *shape)).astype(np.float16)
-        for shape in shapes
+        rng.standard_normal((batch, seq_len, *shape)).astype(np.float16) for shape in shapes
     )
 
 
@@ -426,16 +403,12 @@ def _inputs_backward(rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, group
 
 
 def inputs_atomic(rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, groups, **_):
-    given = _inputs_backward(
-        rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, groups
-    )
+    given = _inputs_backward(rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, groups)
     return given + tuple(np.zeros(x.shape, np.float32) for x in given[:3])
 
 
 def inputs_split(rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, groups, **_):
-    given = _inputs_backward(
-        rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, groups
-    )
+    given = _inputs_backward(rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, groups)
     dq = np.zeros(given[0].shape, np.float32)
     return (*given, dq, *(np.zeros((groups, *x.shape), np.float16) for x in given[1:3]))
 
@@ -456,9 +429,7 @@ def reference_postprocess(dq, **_):
 
 def reference_atomic(q, k, v, do, *_given, is_causal, groups, **_):
     *_, dq, dk, dv = _gradients(q, k, v, do, is_causal, groups)
-    return dq, *(
-        x.reshape(*x.shape[:2], -1, groups, x.shape[-1]).sum(axis=3) for x in (dk, dv)
-    )
+    return dq, *(x.reshape(*x.shape[:2], -1, groups, x.shape[-1]).sum(axis=3) for x in (dk, dv))
 
 
 def reference_split(q, k, v, do, *_given, is_causal, groups, **_):

@@ -55,9 +55,7 @@ def flashattn_factory(
                 )
             else:
                 acc_s[i, j] = T.if_then_else(visible, 0, -T.infinity(accum_dtype))
-        T.gemm(
-            Q_shared, K_shared, acc_s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow
-        )
+        T.gemm(Q_shared, K_shared, acc_s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
 
     @T.macro
     def softmax(
@@ -132,9 +130,7 @@ def flashattn_factory(
                     logsum,
                 )
                 rescale(acc_o, scores_scale)
-                T.copy(
-                    V[bz, k * block_N : (k + 1) * block_N, by // groups, :], V_shared
-                )
+                T.copy(V[bz, k * block_N : (k + 1) * block_N, by // groups, :], V_shared)
                 T.gemm(acc_s_cast, V_shared, acc_o, policy=T.GemmWarpPolicy.FullRow)
 
             for i, j in T.Parallel(block_M, dim):
@@ -151,9 +147,7 @@ flashattn_tuned = tilelang.autotune(configs=configurations(), warmup=1, rep=2)(
 
 
 def inputs(rng, batch, heads, seq_len, dim, groups, **_):
-    shapes = [
-        (batch, seq_len, h, dim) for h in (heads, heads // groups, heads // groups)
-    ]
+    shapes = [(batch, seq_len, h, dim) for h in (heads, heads // groups, heads // groups)]
     return tuple(rng.standard_normal(shape).astype(np.float16) for shape in shapes)
 
 

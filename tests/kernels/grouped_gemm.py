@@ -37,18 +37,14 @@ def grouped_gemm(
 
     with T.Kernel(total_m_blocks, T.ceildiv(N, block_N), threads=threads) as (bx, by):
         A_shared = T.alloc_shared([block_M, block_K], dtype)
-        B_shared = T.alloc_shared(
-            [block_N, block_K] if trans_b else [block_K, block_N], dtype
-        )
+        B_shared = T.alloc_shared([block_N, block_K] if trans_b else [block_K, block_N], dtype)
         C_local = T.alloc_fragment([block_M, block_N], accum_dtype)
         group = T.alloc_local([1], T.int32)
 
         m_start_padded = bx * block_M
         group[0] = 0
         for i in range(batch_count):
-            group[0] = T.if_then_else(
-                m_start_padded >= batch_padded_offsets[i], i, group[0]
-            )
+            group[0] = T.if_then_else(m_start_padded >= batch_padded_offsets[i], i, group[0])
         cur = group[0]
         row_in_group = m_start_padded - batch_padded_offsets[cur]
         m_start = batch_offsets[cur] + row_in_group
@@ -92,9 +88,7 @@ def inputs(rng, batch_sizes_list, block_M, N, K, trans_b=False, **_):
     padded = -(-sizes // block_M) * block_M
     count = len(sizes)
     a = rng.standard_normal((sizes.sum(), K)).astype(np.float16)
-    b = rng.standard_normal((count, N, K) if trans_b else (count, K, N)).astype(
-        np.float16
-    )
+    b = rng.standard_normal((count, N, K) if trans_b else (count, K, N)).astype(np.float16)
     offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
     padded_offsets = np.concatenate([[0], np.cumsum(padded)[:-1]]).astype(np.int32)
     return a, b, sizes, offsets, padded_offsets

@@ -50,9 +50,7 @@ def hadamard(A, n, dtype):
             for i in T.unroll(per_thread):
                 other[i] = T.shfl_xor(mine[i], 1 << r)
             for i in T.unroll(per_thread):
-                mine[i] = T.if_then_else(
-                    (tx >> r) % 2 == 0, mine[i] + other[i], other[i] - mine[i]
-                )
+                mine[i] = T.if_then_else((tx >> r) % 2 == 0, mine[i] + other[i], other[i] - mine[i])
 
         for r in T.serial(warp_rounds, rounds - thread_rounds):
             for i in T.vectorized(per_thread):
@@ -62,9 +60,7 @@ def hadamard(A, n, dtype):
                 other[i] = exchange[tx ^ (1 << r), i]
             T.sync_threads()
             for i in T.unroll(per_thread):
-                mine[i] = T.if_then_else(
-                    (tx >> r) % 2 == 0, mine[i] + other[i], other[i] - mine[i]
-                )
+                mine[i] = T.if_then_else((tx >> r) % 2 == 0, mine[i] + other[i], other[i] - mine[i])
 
         for i in T.vectorized(per_thread):
             B[bx, tx * per_thread + i] = mine[i]

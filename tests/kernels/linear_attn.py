@@ -9,9 +9,7 @@ import tilelang
 import tilelang.language as T
 
 
-@tilelang.jit(
-    out_idx=[4], pass_configs={tilelang.PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True}
-)
+@tilelang.jit(out_idx=[4], pass_configs={tilelang.PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True})
 def tl_fused_chunk_fwd_kernel(B, S, H, DK, DV, dtype=T.float16, scale=None):
     if scale is None:
         scale = DK**-0.5
@@ -48,9 +46,7 @@ def tl_fused_chunk_fwd_kernel(B, S, H, DK, DV, dtype=T.float16, scale=None):
             T.clear(h)
             for i in T.Pipelined(0, NT, num_stages=2):
                 for row, col in T.Parallel(chunk_size, BK):
-                    q[row, col] = (
-                        Q[i_b, i * chunk_size + row, i_h, i_k * BK + col] * scale
-                    )
+                    q[row, col] = Q[i_b, i * chunk_size + row, i_h, i_k * BK + col] * scale
                 T.copy(
                     K[
                         i_b,
@@ -90,18 +86,14 @@ def tl_fused_chunk_fwd_kernel(B, S, H, DK, DV, dtype=T.float16, scale=None):
 
             T.copy(
                 h,
-                final_state[
-                    i_b, i_h, i_k * BK : (i_k + 1) * BK, i_v * BV : (i_v + 1) * BV
-                ],
+                final_state[i_b, i_h, i_k * BK : (i_k + 1) * BK, i_v * BV : (i_v + 1) * BV],
             )
 
     return fused_chunk_linear_attn_fwd
 
 
 def inputs(rng, B, S, H, DK, DV, **_):
-    tensors = [
-        rng.standard_normal((B, S, H, D)).astype(np.float16) for D in (DK, DK, DV)
-    ]
+    tensors = [rng.standard_normal((B, S, H, D)).astype(np.float16) for D in (DK, DK, DV)]
     return (*tensors, np.zeros((B, S, H, DV), np.float32))
 
 

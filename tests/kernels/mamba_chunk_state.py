@@ -10,9 +10,7 @@ def chunk_state_fwd(
     B, x, dt, dA_cumsum, block_M=64, block_N=64, block_K=64, num_stages=2, threads=128
 ):
     batch, seqlen, ngroups, dstate = T.const("batch, seqlen, ngroups, dstate")
-    nheads, headdim, nchunks, chunk_size = T.const(
-        "nheads, headdim, nchunks, chunk_size"
-    )
+    nheads, headdim, nchunks, chunk_size = T.const("nheads, headdim, nchunks, chunk_size")
     dtype = T.float16
     accum_dtype = T.float32
     log2_e = 1.44269504
@@ -45,12 +43,8 @@ def chunk_state_fwd(
         n_idx = bx % T.ceildiv(dstate, block_N)
         first = chunk_idx * chunk_size
 
-        T.annotate_layout(
-            {acc_o_shared: tilelang.layout.make_swizzled_layout(acc_o_shared)}
-        )
-        dA_cs_last = T.cast(
-            dA_cumsum[batch_idx, bz, chunk_idx, chunk_size - 1], accum_dtype
-        )
+        T.annotate_layout({acc_o_shared: tilelang.layout.make_swizzled_layout(acc_o_shared)})
+        dA_cs_last = T.cast(dA_cumsum[batch_idx, bz, chunk_idx, chunk_size - 1], accum_dtype)
         T.clear(acc_o)
         for k in T.Pipelined(T.ceildiv(chunk_size, block_K), num_stages=num_stages):
             T.copy(
@@ -66,15 +60,11 @@ def chunk_state_fwd(
                 dA_cumsum[batch_idx, bz, chunk_idx, k * block_K : (k + 1) * block_K],
                 dA_cumsum_shared,
             )
-            T.copy(
-                dt[batch_idx, bz, chunk_idx, k * block_K : (k + 1) * block_K], dt_shared
-            )
+            T.copy(dt[batch_idx, bz, chunk_idx, k * block_K : (k + 1) * block_K], dt_shared)
             for i in T.Parallel(block_K):
                 # Beyond the chunk dt reads as zero, so a ragged chunk needs no other guard.
                 weight[i] = (
-                    T.exp2(
-                        (dA_cs_last - T.cast(dA_cumsum_shared[i], accum_dtype)) * log2_e
-                    )
+                    T.exp2((dA_cs_last - T.cast(dA_cumsum_shared[i], accum_dtype)) * log2_e)
                     * dt_shared[i]
                 )
             T.copy(x_shared, x_local)

@@ -5,9 +5,7 @@ import tilelang
 import tilelang.language as T
 
 
-@tilelang.jit(
-    out_idx=[3], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True}
-)
+@tilelang.jit(out_idx=[3], pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
 def flashattn(
     batch,
     heads,
@@ -55,9 +53,7 @@ def flashattn(
             T.fill(scores_max, -T.infinity(accum_dtype))
 
             loop_range = (
-                T.min(
-                    T.ceildiv(seq_len, block_N), T.ceildiv((bx + 1) * block_M, block_N)
-                )
+                T.min(T.ceildiv(seq_len, block_N), T.ceildiv((bx + 1) * block_M, block_N))
                 if is_causal
                 else T.ceildiv(seq_len, block_N)
             )
@@ -89,9 +85,7 @@ def flashattn(
                 for i in T.Parallel(block_M):
                     scores_max[i] = T.max(scores_max[i], scores_max_prev[i])
                 for i in T.Parallel(block_M):
-                    scores_scale[i] = T.exp2(
-                        scores_max_prev[i] * scale - scores_max[i] * scale
-                    )
+                    scores_scale[i] = T.exp2(scores_max_prev[i] * scale - scores_max[i] * scale)
                 for i, j in T.Parallel(block_M, block_N):
                     acc_s[i, j] = T.exp2(acc_s[i, j] * scale - scores_max[i] * scale)
                 T.reduce_sum(acc_s, scores_sum, dim=1)

@@ -28,9 +28,11 @@ def flashattn(batch, heads, seqlen_q, seqlen_kv, dim, is_causal, block_M, block_
         glse: T.Tensor([batch, heads, NUM_SPLIT, seqlen_q], accum_dtype),
         Output_partial: T.Tensor(part_shape, accum_dtype),
     ):
-        with T.Kernel(
-            T.ceildiv(seqlen_q, block_M), heads * batch, NUM_SPLIT, threads=128
-        ) as (bx, by, bz):
+        with T.Kernel(T.ceildiv(seqlen_q, block_M), heads * batch, NUM_SPLIT, threads=128) as (
+            bx,
+            by,
+            bz,
+        ):
             Q_shared = T.alloc_shared([block_M, dim], dtype)
             K_shared = T.alloc_shared([block_N, dim], dtype)
             V_shared = T.alloc_shared([block_N, dim], dtype)
@@ -69,9 +71,7 @@ def flashattn(batch, heads, seqlen_q, seqlen_kv, dim, is_causal, block_M, block_
                 T.copy(scores_max, scores_max_prev)
                 T.reduce_max(acc_s, scores_max, dim=1, clear=False)
                 for i in T.Parallel(block_M):
-                    scores_scale[i] = T.exp2(
-                        (scores_max_prev[i] - scores_max[i]) * scale
-                    )
+                    scores_scale[i] = T.exp2((scores_max_prev[i] - scores_max[i]) * scale)
                 for i, j in T.Parallel(block_M, block_N):
                     acc_s[i, j] = T.exp2(acc_s[i, j] * scale - scores_max[i] * scale)
                 T.reduce_sum(acc_s, scores_sum, dim=1)
@@ -123,9 +123,7 @@ def flashattn(batch, heads, seqlen_q, seqlen_kv, dim, is_causal, block_M, block_
                     lse_max[i] = T.max(lse_max[i], lse[i])
             for s in T.Pipelined(NUM_SPLIT, num_stages=2):
                 T.copy(glse[bz, by, s, bx * block_M : (bx + 1) * block_M], lse)
-                T.copy(
-                    Output_partial[bz, bx * block_M : (bx + 1) * block_M, by, s, :], po
-                )
+                T.copy(Output_partial[bz, bx * block_M : (bx + 1) * block_M, by, s, :], po)
                 for i in T.Parallel(block_M):
                     lse[i] = T.exp2(lse[i] - lse_max[i])
                     weight_sum[i] += lse[i]
@@ -153,8 +151,7 @@ def flashattn(batch, heads, seqlen_q, seqlen_kv, dim, is_causal, block_M, block_
 def inputs(rng, batch, heads, seqlen_q, seqlen_kv, dim, **_):
     lengths = (seqlen_q, seqlen_kv, seqlen_kv)
     return tuple(
-        rng.standard_normal((batch, length, heads, dim)).astype(np.float16)
-        for length in lengths
+        rng.standard_normal((batch, length, heads, dim)).astype(np.float16) for length in lengths
     )
 
 

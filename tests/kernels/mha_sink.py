@@ -88,9 +88,7 @@ def flashattn(
                             -T.infinity(accum_dtype),
                         )
                     else:
-                        acc_s[i, j] = T.if_then_else(
-                            query >= key, 0, -T.infinity(accum_dtype)
-                        )
+                        acc_s[i, j] = T.if_then_else(query >= key, 0, -T.infinity(accum_dtype))
                 T.gemm(
                     Q_shared,
                     K_shared,
@@ -110,9 +108,7 @@ def flashattn(
                             scores_max[i] == -T.infinity(accum_dtype), 0, scores_max[i]
                         )
                 for i in T.Parallel(block_M):
-                    scores_scale[i] = T.exp2(
-                        scores_max_prev[i] * scale - scores_max[i] * scale
-                    )
+                    scores_scale[i] = T.exp2(scores_max_prev[i] * scale - scores_max[i] * scale)
                 for i, j in T.Parallel(block_M, block_N):
                     acc_s[i, j] = T.exp2(acc_s[i, j] * scale - scores_max[i] * scale)
                 T.reduce_sum(acc_s, scores_sum, dim=1)
@@ -125,9 +121,7 @@ def flashattn(
                 T.gemm(acc_s_cast, V_shared, acc_o, policy=T.GemmWarpPolicy.FullRow)
 
             for i in T.Parallel(block_M):
-                logsum[i] += T.exp2(
-                    T.cast(sinks[i], accum_dtype) * log2_e - scores_max[i] * scale
-                )
+                logsum[i] += T.exp2(T.cast(sinks[i], accum_dtype) * log2_e - scores_max[i] * scale)
             for i, j in T.Parallel(block_M, dim):
                 acc_o[i, j] /= logsum[i]
             T.copy(acc_o, O_shared)
@@ -137,16 +131,12 @@ def flashattn(
 
 
 def _arrays(rng, batch, heads, seq_q, seq_kv, dim):
-    shapes = [(batch, heads, length, dim) for length in (seq_q, seq_kv, seq_kv)] + [
-        (heads,)
-    ]
+    shapes = [(batch, heads, length, dim) for length in (seq_q, seq_kv, seq_kv)] + [(heads,)]
     return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
 def inputs(rng, batch, heads, seq_q, seq_kv, dim, **_):
-    return tuple(
-        x.astype(np.float16) for x in _arrays(rng, batch, heads, seq_q, seq_kv, dim)
-    )
+    return tuple(x.astype(np.float16) for x in _arrays(rng, batch, heads, seq_q, seq_kv, dim))
 
 
 def inputs_bfloat16(rng, batch, heads, seq_q, seq_kv, dim, **_):

@@ -88,9 +88,7 @@ def flashattn(
             T.copy(scores_max, scores_max_prev)
             T.reduce_max(acc_s, scores_max, dim=1, clear=False)
             for i in T.Parallel(block_H):
-                scores_scale[i] = T.exp2(
-                    scores_max_prev[i] * scale - scores_max[i] * scale
-                )
+                scores_scale[i] = T.exp2(scores_max_prev[i] * scale - scores_max[i] * scale)
             for i, j in T.Parallel(block_H, block_N):
                 acc_s[i, j] = T.exp2(acc_s[i, j] * scale - scores_max[i] * scale)
             T.reduce_sum(acc_s, scores_sum, dim=1)
@@ -195,9 +193,7 @@ def flashattn(
             O_shared = T.alloc_shared([block_H, dim], dtype)
             attend(Q, Q_pe, KV, K_pe, acc_o, logsum, scores_max, bx, by, 0)
             T.copy(acc_o, O_shared)
-            T.copy(
-                O_shared, Output[bx, by * valid_block_H : (by + 1) * valid_block_H, :]
-            )
+            T.copy(O_shared, Output[bx, by * valid_block_H : (by + 1) * valid_block_H, :])
 
     if num_split > 1:
         return main_split
@@ -262,9 +258,7 @@ def flashattn_persistent(
                     first_head = part // num_split % head_blocks * valid_block_H
                     sample = part // (num_split * head_blocks)
                     T.copy(Q[sample, first_head : first_head + block_H, :], Q_shared)
-                    T.copy(
-                        Q_pe[sample, first_head : first_head + block_H, :], Q_pe_shared
-                    )
+                    T.copy(Q_pe[sample, first_head : first_head + block_H, :], Q_pe_shared)
                     T.fill(acc_o, 0)
                     T.fill(logsum, 0)
                     T.fill(scores_max, -1e30)
@@ -284,9 +278,7 @@ def flashattn_persistent(
                         T.copy(scores_max, scores_max_prev)
                         T.reduce_max(acc_s, scores_max, dim=1, clear=False)
                         for i in T.Parallel(block_H):
-                            scores_scale[i] = T.exp2(
-                                (scores_max_prev[i] - scores_max[i]) * scale
-                            )
+                            scores_scale[i] = T.exp2((scores_max_prev[i] - scores_max[i]) * scale)
                         for i, j in T.Parallel(block_H, block_N):
                             acc_s[i, j] = T.exp2((acc_s[i, j] - scores_max[i]) * scale)
                         T.reduce_sum(acc_s, scores_sum, dim=1)
@@ -318,13 +310,9 @@ def flashattn_persistent(
                     lse_max = -T.infinity(accum_dtype)
                     lse_sum = 0
                     for k in T.serial(num_split):
-                        lse_max = T.max(
-                            lse_max, T.cast(glse[sample, head, k], accum_dtype)
-                        )
+                        lse_max = T.max(lse_max, T.cast(glse[sample, head, k], accum_dtype))
                     for k in T.serial(num_split):
-                        share = T.exp2(
-                            T.cast(glse[sample, head, k], accum_dtype) - lse_max
-                        )
+                        share = T.exp2(T.cast(glse[sample, head, k], accum_dtype) - lse_max)
                         lse_sum += share
                         T.copy(Output_partial[sample, head, k, :], po_local)
                         for i in T.Parallel(dim):

@@ -32,7 +32,5 @@ REJECTED: tuple[RejectCase, ...] = (*tier1.REJECTED, *tier2.REJECTED)
 def for_target(target: str) -> tuple[KernelCase, ...]:
     """The cases that must run on a target: "cpu", or "cuda" for those of any architecture."""
     return tuple(
-        case
-        for case in KERNELS
-        if any(name.split(":")[0] == target for name in case.targets)
+        case for case in KERNELS if any(name.split(":")[0] == target for name in case.targets)
     )

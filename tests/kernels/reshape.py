@@ -40,9 +40,7 @@ def reshape_fragment_then_reduce(rows, columns, dtype=T.float32):
 
 def flatten_shared(rows, columns, dtype=T.float32):
     @T.prim_func
-    def main(
-        A: T.Tensor((rows, columns), dtype), B: T.Tensor((rows * columns,), dtype)
-    ):
+    def main(A: T.Tensor((rows, columns), dtype), B: T.Tensor((rows * columns,), dtype)):
         with T.Kernel(1, threads=32) as _:
             A_shared = T.alloc_shared((rows, columns), dtype)
             T.copy(A, A_shared)

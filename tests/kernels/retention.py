@@ -7,9 +7,7 @@ import tilelang.language as T
 BLOCK = 64
 
 
-@tilelang.jit(
-    out_idx=[3], pass_configs={tilelang.PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True}
-)
+@tilelang.jit(out_idx=[3], pass_configs={tilelang.PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True})
 def chunk_retention_fwd_kernel(B, S, H, DK, DV, dtype=T.float16, scale=None):
     if scale is None:
         scale = DK**-0.5
@@ -47,12 +45,8 @@ def chunk_retention_fwd_kernel(B, S, H, DK, DV, dtype=T.float16, scale=None):
                 rows = i * chunk_size
                 for row, col in T.Parallel(chunk_size, BK):
                     q[row, col] = Q[i_b, rows + row, i_h, i_k * BK + col] * scale
-                T.copy(
-                    K[i_b, rows : rows + chunk_size, i_h, i_k * BK : (i_k + 1) * BK], k
-                )
-                T.copy(
-                    V[i_b, rows : rows + chunk_size, i_h, i_v * BV : (i_v + 1) * BV], v
-                )
+                T.copy(K[i_b, rows : rows + chunk_size, i_h, i_k * BK : (i_k + 1) * BK], k)
+                T.copy(V[i_b, rows : rows + chunk_size, i_h, i_v * BV : (i_v + 1) * BV], v)
 
                 T.gemm(q, k, s, clear_accum=True, transpose_B=True)
                 for row, col in T.Parallel(chunk_size, chunk_size):
@@ -67,9 +61,7 @@ def chunk_retention_fwd_kernel(B, S, H, DK, DV, dtype=T.float16, scale=None):
 
                 # A key decays from its place to the end of the chunk before it joins the state.
                 for row, col in T.Parallel(chunk_size, BV):
-                    v[row, col] = v[row, col] * T.exp2(
-                        (chunk_size - row - 1) * log_decay
-                    )
+                    v[row, col] = v[row, col] * T.exp2((chunk_size - row - 1) * log_decay)
                 for row, col in T.Parallel(BK, BV):
                     h[row, col] = T.exp2(chunk_size * log_decay) * h[row, col]
                 T.copy(

@@ -169,9 +169,7 @@ def gemm_2cta(
 def inputs(rng, M, N, K, **_):
     import torch
 
-    arrays = [
-        rng.standard_normal(shape).astype(np.float32) for shape in ((M, K), (K, N))
-    ]
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((M, K), (K, N))]
     return tuple(torch.from_numpy(x).bfloat16() for x in arrays)
 
 

@@ -61,9 +61,7 @@ def tl_topk_impl(input, index, starts, ends, in_dtype=T.float32, out_dtype=T.int
                             key = order_key(input[bx, start + tile * block + t])
                             # A shift by all 32 bits is not defined: two steps.
                             if (key >> (shift + 7)) >> 1 == prefix:
-                                T.atomic_add(
-                                    histogram[T.cast((key >> shift) & 0xFF, T.int32)], 1
-                                )
+                                T.atomic_add(histogram[T.cast((key >> shift) & 0xFF, T.int32)], 1)
                 T.cumsum(histogram, at_least, dim=0, reverse=True)
                 for b in T.Parallel(RADIX):
                     above = at_least[b] - histogram[b]
@@ -137,16 +135,14 @@ def tl_topk_threads(input, index, starts, ends, in_dtype=T.float32, out_dtype=T.
                 if position < length:
                     key = order_key(input[bx, start + position])
                     if (key >> (shift + 7)) >> 1 == prefix:
-                        T.atomic_add(
-                            histogram[T.cast((key >> shift) & 0xFF, T.int32)], 1
-                        )
+                        T.atomic_add(histogram[T.cast((key >> shift) & 0xFF, T.int32)], 1)
             T.sync_threads()
             for step in T.serial(8):
                 partial = 0
                 if tx + (1 << step) < RADIX:
                     partial = histogram[tx + (1 << step)]
                 T.sync_threads()
-                if tx < RADIX:  # noqa: SIM102  the second test reads past the end for other threads
+                if tx < RADIX:
                     histogram[tx] = histogram[tx] + partial
                 T.sync_threads()
             if tx < RADIX:  # noqa: SIM102  the second test reads past the end for other threads
@@ -179,9 +175,7 @@ def tl_topk_threads(input, index, starts, ends, in_dtype=T.float32, out_dtype=T.
 
 def inputs(rng, batch, seq_len, topk, **_):
     values = rng.standard_normal((batch, seq_len)).astype(np.float32)
-    values[0, : seq_len // 2] = np.float32(1) + rng.permutation(
-        seq_len // 2
-    ) * np.float32(2**-23)
+    values[0, : seq_len // 2] = np.float32(1) + rng.permutation(seq_len // 2) * np.float32(2**-23)
     starts = rng.integers(0, 5, batch).astype(np.int32)
     ends = (seq_len - rng.integers(0, 5, batch)).astype(np.int32)
     ends[-1] = starts[-1] + topk // 2  # fewer candidates than wanted

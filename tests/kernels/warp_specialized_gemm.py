@@ -58,9 +58,7 @@ def matmul(A, B, block_M, block_N, block_K, dtype=T.float16, accum_dtype=T.float
 
 
 def inputs(rng, M, N, K, **_):
-    return tuple(
-        rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N))
-    )
+    return tuple(rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
 
 
 def reference(a, b, **_):

@@ -44,14 +44,6 @@ class Prover:
         if is_integer(value) and self._is_stable(value) and not contains(value, _is_call):
             self.analyzer.bind(var, value, allow_override=True)
 
-    def assume_size(self, var: tirx.Var) -> None:
-        """`var` is an extent of a buffer: not negative."""
-        high = build.const((1 << 31) - 1, build.dtype_of(var))
-        self.analyzer.bind(
-            var, tirx.Range.from_min_extent(build.const(0, build.dtype_of(var)), high),
-            allow_override=True,
-        )  # fmt: skip
-
     @contextmanager
     def under(self, condition: tirx.Expr) -> Iterator[None]:
         """`condition` holds for what is proved inside."""
@@ -68,8 +60,13 @@ class Prover:
             finally:
                 self._facts = previous
 
+    def decides(self, condition: tirx.Expr) -> bool | None:
+        """Whether `condition` holds here if simplification alone tells, else None; cheap."""
+        simple = self.analyzer.simplify(condition)
+        return bool(simple.value) if isinstance(simple, tirx.IntImm) else None
+
     def proves(self, condition: tirx.Expr) -> bool:
-        """Whether `condition` certainly holds here."""
+        """Whether `condition` certainly holds here; a failed proof takes milliseconds."""
         if isinstance(condition, tirx.IntImm):
             return bool(condition.value)
         key = (self._facts, tirx.structural_hash(condition))

@@ -57,7 +57,7 @@ class Calls:
         """The result of call `e`; `VOID` when it has none."""
         name = str(getattr(e.op, "name", e.op))
         space, _, short = name.partition(".")
-        method = getattr(self, f"_{short}", None) if space in ("tirx", "tl") else None
+        method = getattr(self, f"op_{short}", None) if space in ("tirx", "tl") else None
         if method is not None:
             return method(x, e)
         if short in _NO_EFFECT:
@@ -81,7 +81,7 @@ class Calls:
         assert result is not None
         return types.from_float(b, result, dtype)
 
-    def _pow(self, x: Expressions, e: Any) -> Val:
+    def op_pow(self, x: Expressions, e: Any) -> Val:
         exponent = getattr(e.args[1], "value", None)
         dtype = types.parse(str(e.ty))
         if dtype.is_float and exponent in (2, 3, 4):
@@ -105,25 +105,22 @@ class Calls:
             result = self.b.binary("mul", result, base)
         return types.wrap_nibble(self.b, result, dtype) if dtype.bits < 8 else result
 
-    def _if_then_else(self, x: Expressions, e: Any) -> Val:
+    def op_if_then_else(self, x: Expressions, e: Any) -> Val:
         return x.lazy_select(*e.args)
 
-    def _likely(self, x: Expressions, e: Any) -> Val:
+    def op_likely(self, x: Expressions, e: Any) -> Val:
         return x.value(e.args[0])
 
-    def _isnan(self, x: Expressions, e: Any) -> Val:
+    def op_isnan(self, x: Expressions, e: Any) -> Val:
         value = x.as_float(e.args[0])
         return self.b.compare("uno", value, value)
 
-    def _fabs(self, x: Expressions, e: Any) -> Val:
-        return self._math(x, e, "fabs")
-
-    def _popcount(self, x: Expressions, e: Any) -> Val:
+    def op_popcount(self, x: Expressions, e: Any) -> Val:
         source, target = types.parse(str(e.args[0].ty)), types.parse(str(e.ty))
         count = self.b.intrinsic("ctpop", x.value(e.args[0]))
         return types.convert(self.b, count, _unsigned(source), target)
 
-    def _clz(self, x: Expressions, e: Any) -> Val:
+    def op_clz(self, x: Expressions, e: Any) -> Val:
         value = x.value(e.args[0])
         lanes = f"v{value.lanes}" if value.lanes > 1 else ""
         name = f"llvm.ctlz.{lanes}{value.base}"
@@ -131,7 +128,7 @@ class Calls:
         source, target = types.parse(str(e.args[0].ty)), types.parse(str(e.ty))
         return types.convert(self.b, count, _unsigned(source), target)
 
-    def _reinterpret(self, x: Expressions, e: Any) -> Val:
+    def op_reinterpret(self, x: Expressions, e: Any) -> Val:
         value, b = x.value(e.args[0]), self.b
         name = str(e.ty)
         if type(e.ty).__name__ == "PointerType":
@@ -145,13 +142,13 @@ class Calls:
         wide = Val("", base, target.lanes).type
         return b.emit(f"bitcast {value} to {wide}", base, target.lanes)
 
-    def _extract_lane(self, x: Expressions, e: Any) -> Val:
+    def op_extract_lane(self, x: Expressions, e: Any) -> Val:
         return self.b.lane(x.value(e.args[0]), int(e.args[1].value))
 
-    def _make_vector(self, x: Expressions, e: Any) -> Val:
+    def op_make_vector(self, x: Expressions, e: Any) -> Val:
         return self.b.pack([x.value(a) for a in e.args])
 
-    def _bfe(self, x: Expressions, e: Any) -> Val:
+    def op_bfe(self, x: Expressions, e: Any) -> Val:
         """Bits [position, position + length) of an integer."""
         b, dtype = self.b, types.parse(str(e.args[0].ty))
         value = x.value(e.args[0])
@@ -163,7 +160,7 @@ class Calls:
         mask = b.binary("sub", b.binary("shl", one, length), one)
         return b.binary("and", shifted, mask)
 
-    def _dp4a(self, x: Expressions, e: Any) -> Val:
+    def op_dp4a(self, x: Expressions, e: Any) -> Val:
         """The dot product of four packed int8 pairs, added to an int32."""
         b = self.b
         sides = [b.emit(f"bitcast {x.value(a)} to <4 x i8>", "i8", 4) for a in e.args[:2]]
@@ -172,20 +169,20 @@ class Calls:
         total = b.call("llvm.vector.reduce.add.v4i32", "i32", [product])
         return b.binary("add", total, x.value(e.args[2])) if len(e.args) > 2 else total
 
-    def _buffer_data(self, x: Expressions, e: Any) -> Val:
+    def op_buffer_data(self, x: Expressions, e: Any) -> Val:
         return x.memory.pointer(e.args[0])
 
-    def _address_of(self, x: Expressions, e: Any) -> Val:
+    def op_address_of(self, x: Expressions, e: Any) -> Val:
         view, offset = self._element(x, e.args[0])
         return x.memory.element(view, offset)
 
-    _access_ptr = _address_of
+    op_access_ptr = op_address_of
 
-    def _isnullptr(self, x: Expressions, e: Any) -> Val:
+    def op_isnullptr(self, x: Expressions, e: Any) -> Val:
         pointer = x.value(e.args[0])
         return self.b.emit(f"icmp eq {pointer}, null", "i1")
 
-    def _call_extern(self, x: Expressions, e: Any) -> Val:
+    def op_call_extern(self, x: Expressions, e: Any) -> Val:
         name = str(e.args[0].value)
         args = [x.value(a) for a in e.args[1:]]
         if str(e.ty) in ("void", ""):
@@ -195,7 +192,7 @@ class Calls:
         dtype = types.parse(str(e.ty))
         return self.b.call(name, types.register(dtype), args, dtype.lanes)
 
-    _call_pure_extern = _call_extern
+    op_call_pure_extern = op_call_extern
 
     # --- atomics ---
 
@@ -316,16 +313,16 @@ class Calls:
 
     # --- effects ---
 
-    def _thread_return(self, x: Expressions, e: Any) -> Val:
+    def op_thread_return(self, x: Expressions, e: Any) -> Val:
         self._leave()
         return VOID
 
-    def _device_assert(self, x: Expressions, e: Any) -> Val:
+    def op_device_assert(self, x: Expressions, e: Any) -> Val:
         text = str(e.args[1].value) if len(e.args) > 1 else str(_attr(e, "msg", ""))
         self._fail(x.condition(e.args[0]), text, e)
         return VOID
 
-    def _print(self, x: Expressions, e: Any) -> Val:
+    def op_print(self, x: Expressions, e: Any) -> Val:
         message = str(_attr(e, "msg", ""))
         parts, values = [], []
         for arg in e.args:

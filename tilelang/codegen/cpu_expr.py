@@ -36,7 +36,7 @@ class Expressions:
         self.memory = memory
         self.bounds = Bounds()
         self.values: dict[Any, Val] = {}
-        self.reassociate = False
+        self.load_hook: Callable[[Any], Val] | None = None  # loads while a loop is one vector
         self._calls = calls
         self._rules: dict[str, Callable[[Any], Val]] = {
             "IntImm": self._literal, "FloatImm": self._literal, "Var": self._var,
@@ -139,6 +139,8 @@ class Expressions:
         return self.memory.offset(view, [self.index(i) for i in indices]), 1
 
     def _load(self, e: Any) -> Val:
+        if self.load_hook is not None:
+            return self.load_hook(e)
         view = self.memory.view(e.source)
         offset, lanes = self.place(view, list(e.indices))
         return self.memory.load(view, offset, lanes)
@@ -149,9 +151,8 @@ class Expressions:
         kind, dtype = type(e).__name__, dtype_of(e)
         b = self.b
         if dtype.is_float:
-            flags = CONTRACT + ("reassoc " if self.reassociate else "")
             op = _FLOAT_OPS[kind]
-            result = b.binary(op, self.as_float(e.a), self.as_float(e.b), flags)
+            result = b.binary(op, self.as_float(e.a), self.as_float(e.b), CONTRACT)
             return types.from_float(b, result, dtype)
         if kind == "Div":
             return self._divide("Div", e, self.value(e.a), self.value(e.b))
@@ -314,12 +315,11 @@ class Expressions:
                 return True
             case "TensorLoad":
                 view = self.memory.view(expr.source)
-                inside = (
-                    extent is not None and self.bounds.of(i).within(Interval(0, extent - 1))
+                return all(
+                    extent and dtype_of(i).lanes == 1
+                    and self.bounds.of(i).within(Interval(0, extent - 1))
                     for i, extent in zip(expr.indices, view.extents, strict=True)
-                    if dtype_of(i).lanes == 1
                 )  # fmt: skip
-                return all(inside)
             case "Cast" | "Broadcast":
                 return self.is_safe(expr.value)
             case "Not" | "BitwiseNot":

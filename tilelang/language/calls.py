@@ -36,7 +36,7 @@ def call(frame: Frame, node: ast.Call) -> Any:
         return _call_macro(frame, function, args, kwargs)
     if isinstance(function, (InterpretedLambda, StaticFunction)):
         return function(*args, **kwargs)
-    if isinstance(function, Unknown):
+    if isinstance(function, Unknown) or expressions.is_symbol(function):
         return Unknown(f"{function}(…)")
     if isinstance(function, (DType, TensorFactory, PointerType)):
         return Unknown("…") if contains_unknown(args) else function(*args, **kwargs)

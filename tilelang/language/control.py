@@ -78,7 +78,7 @@ def execute_if(frame: Frame, node: ast.If) -> Flow:
 def execute_for(frame: Frame, node: ast.For) -> Flow:
     """Language loops and ranges become device loops; other iterables unroll now."""
     iterable = _evaluate_or_unknown(frame, node.iter)
-    if is_unknown(iterable):
+    if is_unknown(iterable) or expressions.is_symbol(iterable):
         return _visit_once(frame, node)
     if isinstance(iterable, range) and not frame.host:
         iterable = loops.range_loop(iterable.start, iterable.stop, iterable.step)
@@ -177,6 +177,7 @@ def _with_items(frame: Frame, node: ast.With, position: int) -> Flow:
             frame.trace.emit(scoped)
             return "next"
         case Unknown():
+            frame.trace.facts["launch_failed"] = True
             if item.optional_vars is not None:
                 assign.forget(frame, item.optional_vars)
             return _with_items(frame, node, position + 1)

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tilelang.dtypes import DType
 from tilelang.language.calls import Macro
 from tilelang.language.catalog import caller_span, language_function
 from tilelang.language.frame import Definition, LiveEnvironment
@@ -16,7 +15,7 @@ from tilelang.language.source import source_of
 from tilelang.language.types import resolve_dtype, resolve_shape
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import active_trace, reject, warn
-from tilelang.program.expr import Var
+from tilelang.program.expr import Expr, Var
 from tilelang_diagnostics.model import Severity
 
 
@@ -118,8 +117,8 @@ def empty(*shape: Any, dtype: Any = None) -> Any:
     assert trace is not None
     extents: list[Any] = list(shape)
     if extents and dtype is None and not isinstance(extents[-1], (int, tuple, list)):
-        last = extents[-1]
-        if isinstance(last, (str, DType)) or not hasattr(last, "dtype"):
+        # `empty((M, N), dtype)`, `empty(M, N)`: what follows a tuple is the dtype.
+        if isinstance(extents[0], (tuple, list)) or not isinstance(extents[-1], Expr):
             dtype = extents.pop()
     if len(extents) == 1 and isinstance(extents[0], (tuple, list)):
         extents = list(extents[0])

@@ -12,7 +12,7 @@ from tilelang.language.frame import MISSING, Frame
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject
-from tilelang.program.expr import Expr, Select, VarRef
+from tilelang.program.expr import Expr, Load, Select, Var, VarRef, children, walk
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
 from tilelang_diagnostics.model import Edit, Fix, Label
 from tilelang_diagnostics.suggest import did_you_mean, suggest
@@ -71,7 +71,7 @@ def _name(frame: Frame, node: ast.Name) -> Any:
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     value = evaluate(frame, node.value)
-    if is_unknown(value):
+    if is_unknown(value) or (is_symbol(value) and node.attr not in ("dtype", "name", "astype")):
         return Unknown(f"{value}.{node.attr}")
     try:
         return getattr(value, node.attr)
@@ -99,7 +99,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
 def _subscript(frame: Frame, node: ast.Subscript) -> Any:
     value = evaluate(frame, node.value)
     index = evaluate(frame, node.slice)
-    if is_unknown(value):
+    if is_unknown(value) or is_symbol(value):
         return Unknown(f"{value}[…]")
     if isinstance(value, (Buffer, Region, VarRef)):
         return value[index]
@@ -304,7 +304,7 @@ def _comprehend(
 
 def iterate(value: Any) -> Iterator[Any]:
     """Iterate a Python container at trace time."""
-    if is_unknown(value):
+    if is_unknown(value) or is_symbol(value):
         return iter(())
     if isinstance(value, (Expr, Buffer, Region)):
         reject("TL141", f"`{value}` cannot be iterated at trace time")
@@ -316,6 +316,14 @@ def iterate(value: Any) -> Iterator[Any]:
 
 def _call(frame: Frame, node: ast.Call) -> Any:
     return calls.call(frame, node)
+
+
+def is_symbol(value: Any) -> bool:
+    """A parameter of a factory the text gives no value for: it may be any Python object."""
+    if not isinstance(value, Expr):
+        return False
+    leaves = [n for n in walk(value) if isinstance(n, (Var, Load)) and not children(n)]
+    return bool(leaves) and all(isinstance(n, Var) and n.kind == "symbol" for n in leaves)
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Any:

@@ -17,7 +17,8 @@ from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject, warn
 from tilelang.program.expr import Const, Expr, Intrinsic, walk
 from tilelang.program.stmt import Assert, Evaluate, Jump
-from tilelang.program.unknown import is_unknown
+from tilelang.program.unknown import Unknown, is_unknown
+from tilelang_diagnostics.model import Span
 
 Flow = Literal["next", "return", "break", "continue"]
 
@@ -45,7 +46,7 @@ def execute(frame: Frame, node: ast.stmt) -> Flow:
     """Interpret one statement, recovering from an error in it."""
     handler = _STATEMENTS.get(type(node))
     trace = frame.trace
-    trace.span = frame.span(node)
+    trace.span = _header_span(frame, node)
     _check_size(frame)
     try:
         if handler is None:
@@ -55,7 +56,10 @@ def execute(frame: Frame, node: ast.stmt) -> Flow:
         trace.report(rejected.diagnostic)
         for target in _targets(node):
             assign.forget(frame, target)
-        return "return" if isinstance(node, ast.Return) else "next"
+        if isinstance(node, ast.Return):
+            frame.returned = Unknown("return value")
+            return "return"
+        return "next"
 
 
 def _expression(frame: Frame, node: ast.Expr) -> Flow:
@@ -166,6 +170,18 @@ def _targets(node: ast.stmt) -> list[ast.expr]:
             return [i.optional_vars for i in items if i.optional_vars is not None]
         case _:
             return []
+
+
+def _header_span(frame: Frame, node: ast.stmt) -> Span:
+    """The span of a statement; of a compound statement only its header."""
+    span = frame.span(node)
+    match node:
+        case ast.For(iter=end) | ast.While(test=end) | ast.If(test=end):
+            return span.to(frame.span(end))
+        case ast.With(items=items):
+            return span.to(frame.span(items[-1].optional_vars or items[-1].context_expr))
+        case _:
+            return span
 
 
 def _check_size(frame: Frame) -> None:

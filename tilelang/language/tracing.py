@@ -18,7 +18,7 @@ from tilelang.language.symbols import SymbolTable
 from tilelang.language.types import PointerType, TensorType, declare_scalar
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import Reject, Trace, make_diagnostic, reject, tracing
-from tilelang.program.expr import INT32, Var
+from tilelang.program.expr import INT32, Expr, Var, walk
 from tilelang.program.stmt import Allocate, Annotate, Assume, Function, Launch, Let, walk_statements
 from tilelang.program.unknown import Unknown
 from tilelang_diagnostics.model import Diagnostic, Label
@@ -236,7 +236,11 @@ class _Tracer:
         annotation = expressions.evaluate(frame, node.annotation)
         span = frame.span(node.target)
         name = node.target.id
-        if isinstance(annotation, Unknown) or annotation is None:
+        if isinstance(annotation, Unknown):
+            self.params[name] = annotation
+            frame.bind(name, annotation, span)
+            return True
+        if annotation is None:
             return True
         declared = self._declared(name, annotation, span)
         if declared is None:
@@ -349,10 +353,12 @@ class _Tracer:
         consts: dict[str, Var] = self.trace.facts.get("consts", {})
         used: set[int] = set()
         for param in self.params.values():
+            if isinstance(param, Unknown):
+                return
             if isinstance(param, Buffer):
                 for dim in (*param.shape, *(param.strides or ())):
-                    if isinstance(dim, Var):
-                        used.add(id(dim))
+                    if isinstance(dim, Expr):
+                        used.update(id(node) for node in walk(dim))
         for name, var in consts.items():
             if id(var) not in used:
                 self.trace.report(
@@ -361,7 +367,7 @@ class _Tracer:
                         f"`{name}` is no extent or stride of any tensor parameter",
                         span=var.span,
                         label="has no place to take its value from",
-                        help=f"use `{name}` itself (not an expression of it) in a `T.Tensor` shape",
+                        help=f"use `{name}` as an extent in the `T.Tensor` type of a parameter",
                     )
                 )
 

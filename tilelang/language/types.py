@@ -91,7 +91,7 @@ class TensorFactory:
         if not isinstance(key, tuple):
             return self(key)
         *head, last = key
-        if _names_dtype(last):
+        if _names_dtype(last) or (len(head) == 1 and isinstance(head[0], (tuple, list))):
             if len(head) == 1 or (self.strided and len(head) == 2):
                 return self(*head, dtype=last) if len(head) == 1 else self(head[0], head[1], last)
             return self(tuple(head), dtype=last)
@@ -136,6 +136,8 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = Non
     >>> A = T.make_tensor(table[bx], (M, N), "float16")
     """
     trace = active_trace()
+    if isinstance(ptr, Buffer):
+        return _view_of(ptr, shape, dtype, strides)
     address = operators.as_expr(ptr)
     dims = resolve_shape(shape)
     steps = None if strides is None else resolve_shape(strides, what="stride")
@@ -144,6 +146,17 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = Non
     return Buffer(
         name, dims, resolve_dtype(dtype), "global", span, "pointer", steps, pointer=address
     )
+
+
+def _view_of(source: Buffer, shape: Any, dtype: Any, strides: Any) -> Buffer:
+    """Another shape over the storage of `source`."""
+    trace = active_trace()
+    name = trace.unique(trace.target_name or f"{source.name}_view") if trace else source.name
+    steps = None if strides is None else resolve_shape(strides, what="stride")
+    return Buffer(
+        name, resolve_shape(shape), resolve_dtype(dtype), source.scope_name,
+        trace.span if trace else None, "view", steps, source=source,
+    )  # fmt: skip
 
 
 def resolve_dtype(value: Any) -> DType:

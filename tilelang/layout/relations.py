@@ -34,11 +34,13 @@ class IndexFacts:
     is_identity: bool
     is_injective: bool
     is_surjective: bool
+    is_anywhere: bool = False
 
     @property
     def is_bijective(self) -> bool:
         """Whether iterations and elements correspond one to one."""
-        return self.is_injective and self.is_surjective and self.elements.shape[1] == 1
+        once = self.elements.shape[1] == 1 and self.touched is None
+        return once and self.is_injective and self.is_surjective
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def index_facts(index: Layout, loop: tuple[int, ...], buffer: tuple[int, ...]) -
         touched,
         size,
         is_identity=same and bool(np.array_equal(elements.ravel(), np.arange(size))),
-        is_injective=touched is None and int(hits.max()) <= 1,
+        is_injective=int(hits.max()) <= 1,
         is_surjective=bool(hits.all()),
     )
 
@@ -87,7 +89,7 @@ def anywhere(loop: tuple[int, ...], buffer: tuple[int, ...]) -> IndexFacts:
     """The facts of an index that is data: all iterations together may touch every element."""
     size, iterations = math.prod(buffer), math.prod(loop)
     elements = np.broadcast_to(np.arange(size), (iterations, size))
-    return IndexFacts(elements, None, size, False, False, is_surjective=True)
+    return IndexFacts(elements, None, size, False, False, True, is_anywhere=True)
 
 
 def through(buffer: Fragment, facts: IndexFacts, loop: tuple[int, ...]) -> Fragment:
@@ -147,10 +149,9 @@ def disagreement(
     """Where an access breaks the rule: readers among owners, owners among writers."""
     if facts.is_identity and loop is buffer:
         return None
-    iterations, serial = facts.elements.shape
-    if serial == facts.size > 1 and not facts.is_injective and facts.elements.strides[0] == 0:
+    if facts.is_anywhere:
         return _anywhere_disagreement(mode, loop, buffer, shape, warp)
-    runs = np.repeat(loop.owner_rows(), serial, axis=0)
+    runs = np.repeat(loop.owner_rows(), facts.elements.shape[1], axis=0)
     lives = buffer.owner_rows()[facts.elements.ravel()]
     keep = None if facts.touched is None else np.nonzero(facts.touched.ravel())[0]
     if keep is not None:

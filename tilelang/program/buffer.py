@@ -46,6 +46,11 @@ class Buffer:
     def ndim(self) -> int:
         return len(self.shape)
 
+    @property
+    def data(self) -> Buffer:
+        """The storage itself, for `T.Tensor(shape, dtype, data)` views."""
+        return self
+
     def scope(self) -> str:
         """The memory scope, as the public API spells it."""
         return self.scope_name

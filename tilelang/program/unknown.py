@@ -70,6 +70,8 @@ def contains_unknown(value: Any) -> bool:
         return True
     if isinstance(value, (tuple, list)):
         return any(contains_unknown(item) for item in value)
+    if isinstance(value, slice):
+        return any(isinstance(v, Unknown) for v in (value.start, value.stop, value.step))
     if isinstance(value, dict):
         return any(contains_unknown(item) for item in value.values())
     return False

@@ -245,13 +245,9 @@ REJECTED = (
     RejectCase("zero_step", _FRONTEND, frontend.zero_step, ("step",)),
     RejectCase("infinite_while", _FRONTEND, frontend.infinite_while, ()),
     RejectCase("ambiguous_division", _FRONTEND, frontend.ambiguous_division, ("//",)),
-    RejectCase(
-        "update_without_index", _FRONTEND, frontend.update_without_index, ("A",)
-    ),
+    RejectCase("update_without_index", _FRONTEND, frontend.update_without_index, ("A",)),
     RejectCase("wrong_rank", _FRONTEND, frontend.wrong_rank, ("A", "2")),
-    RejectCase(
-        "used_outside_branch", _FRONTEND, frontend.used_outside_branch, ("doubled",)
-    ),
+    RejectCase("used_outside_branch", _FRONTEND, frontend.used_outside_branch, ("doubled",)),
 )
 
 KERNELS = (*COPY, *VECTOR_ADD, *SAFE_VALUE, *TRANSPOSE, *SCALARS, *STATEMENTS)

@@ -1,0 +1,82 @@
+"""How does a traced kernel become something that runs? The whole story, top to bottom.
+
+    Function  --emit-->  TIRX  --PIPELINE-->  lowered TIRX  --backend-->  artifact
+
+Importing this module is free; calling it imports TVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilelang.backends import backend_for
+from tilelang.codegen.cpu_artifact import CpuArtifact
+from tilelang.options import CompileOptions, make_options
+from tilelang.program.stmt import Function
+from tilelang.target import Target
+from tilelang_diagnostics import raise_for
+from tilelang_diagnostics.model import Diagnostic
+
+if TYPE_CHECKING:
+    from tilelang.pipeline import Observer
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The product of one compilation: what runs, the IR it was made from, and what was noticed."""
+
+    artifact: CpuArtifact
+    target: Target
+    ir: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel after the last pass: a TIRX PrimFunc and what the passes noticed."""
+
+    func: Any
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def compile_function(
+    function: Function,
+    target: Target,
+    options: CompileOptions,
+    observers: Sequence[Observer] = (),
+) -> Compiled:
+    """Compile `function`; raises CompileError for what the kernel or the target does not allow."""
+    backend = backend_for(target)
+    lowered = lower_function(function, target, options, observers)
+    raise_for(lowered.diagnostics)
+    artifact = backend.builder()(lowered.func, options=options)
+    return Compiled(artifact, target, ir_text(lowered.func), lowered.diagnostics)
+
+
+def lower_function(
+    function: Function,
+    target: Target,
+    options: CompileOptions,
+    observers: Sequence[Observer] = (),
+) -> Lowered:
+    """`function` after every pass, before code is generated."""
+    from tilelang.ir.emit import emit
+    from tilelang.passes.context import PassContext
+    from tilelang.pipeline import run_pipeline
+
+    context = PassContext(str(target), dict(options.changed))
+    func = run_pipeline(emit(function), context, observers)
+    return Lowered(func, tuple(context.remarks))
+
+
+def effective_options(function: Function, options: CompileOptions) -> CompileOptions:
+    """The caller's options over those the kernel carries (`T.annotate_pass_configs` and flags)."""
+    own = make_options(function.attr("pass_configs"), function.attr("compile_flags"))
+    return options.with_defaults(own)
+
+
+def ir_text(func: Any) -> str:
+    """A PrimFunc as text."""
+    return str(func.script(show_meta=False))

@@ -1,0 +1,130 @@
+"""Which passes turn a tile function into one that a code generator takes, and in which order?
+
+`PIPELINE` is the whole answer: a pass runs when its `when` holds for the target. Passes never
+call each other. Whoever wants to watch (trace, dump, timing, verification) gives an observer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from tilelang.ir import tirx
+from tilelang.passes.context import PassContext
+from tilelang.passes.guard_bounds import guard_bounds
+from tilelang.passes.legalize_negative_indices import legalize_negative_indices
+from tilelang.passes.lower_tile_ops import lower_tile_ops
+from tilelang.passes.serialize_dependent import serialize_dependent
+from tilelang.passes.simplify import simplify
+from tilelang.passes.unswitch_guards import unswitch_guards
+
+PassFunction: TypeAlias = Callable[[tirx.PrimFunc, PassContext], tirx.PrimFunc]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step: what it needs to have happened, what it establishes, and why it stands here."""
+
+    run: PassFunction
+    reason: str
+    needs: frozenset[str] = frozenset()
+    gives: frozenset[str] = frozenset()
+    when: Callable[[PassContext], bool] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.run.__name__
+
+    def applies(self, context: PassContext) -> bool:
+        return self.when is None or self.when(context)
+
+
+def _is_cpu(context: PassContext) -> bool:
+    return context.kind == "cpu"
+
+
+def _set(*facts: str) -> frozenset[str]:
+    return frozenset(facts)
+
+
+PIPELINE: tuple[Pass, ...] = (
+    Pass(
+        legalize_negative_indices,
+        "while statements are still what the author wrote",
+        gives=_set("legal indices"),
+    ),
+    Pass(
+        lower_tile_ops,
+        "everything below sees only loops and elements",
+        needs=_set("legal indices"),
+        gives=_set("loops"),
+    ),
+    Pass(
+        guard_bounds,
+        "the accesses of lowered copies are guarded like the author's own",
+        needs=_set("legal indices", "loops"),
+        gives=_set("guarded"),
+    ),
+    Pass(
+        simplify,
+        "decides guards and one-iteration loops before nests are analysed",
+        needs=_set("guarded"),
+    ),
+    Pass(
+        serialize_dependent,
+        "a core runs iterations in order, so dependent ones are legal there",
+        needs=_set("guarded"),
+        gives=_set("independent"),
+        when=_is_cpu,
+    ),
+    Pass(
+        unswitch_guards,
+        "once guards are final; inner tiles then vectorise",
+        needs=_set("guarded", "independent"),
+        when=_is_cpu,
+    ),
+)
+
+
+class Observer(Protocol):
+    """Watches the pipeline. Passes know nothing of it."""
+
+    def before(self, name: str, func: tirx.PrimFunc, context: PassContext) -> None:
+        """`name` is about to run on `func`."""
+
+    def after(
+        self, name: str, func: tirx.PrimFunc, context: PassContext, seconds: float
+    ) -> None:
+        """`name` has turned its input into `func`."""
+
+
+def run_pipeline(
+    func: tirx.PrimFunc,
+    context: PassContext,
+    observers: Sequence[Observer] = (),
+    passes: Sequence[Pass] = PIPELINE,
+) -> tirx.PrimFunc:
+    """`func` after every pass that applies to the target of `context`."""
+    for step in passes:
+        if not step.applies(context):
+            continue
+        for observer in observers:
+            observer.before(step.name, func, context)
+        started = time.perf_counter()
+        func = step.run(func, context)
+        elapsed = time.perf_counter() - started
+        for observer in observers:
+            observer.after(step.name, func, context, elapsed)
+    return func
+
+
+def order_problems(passes: Sequence[Pass] = PIPELINE) -> list[str]:
+    """Each need that no earlier pass gives; empty for a sound order."""
+    given: set[str] = set()
+    problems = []
+    for step in passes:
+        problems += [f"{step.name} needs {need!r}" for need in sorted(step.needs - given)]
+        given |= step.gives
+    return problems

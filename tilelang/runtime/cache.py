@@ -1,0 +1,310 @@
+"""Has this kernel been compiled before, on this machine or by another process?
+
+Two keys. The *front key* hashes the typed program with the target, the options and the compiler's
+own sources: a hit needs neither TVM nor a pass. It leads to the *source key*, the hash of the
+generated code and everything that turns it into a binary, which names the kernel's files: code that
+comes out the same is kept, and compiled, once. Beside the binary lie its source, the IR and a
+manifest, for audit.
+
+A cache that cannot be written or an entry that is damaged is a warning, never a failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from tilelang import options
+from tilelang.codegen.cpu_artifact import CpuArtifact
+from tilelang.compiler import Compiled
+from tilelang.options import CompileOptions
+from tilelang.runtime.fingerprint import Fingerprint, Origin, rebase, rebase_diagnostic
+from tilelang.runtime.report import warn_once
+from tilelang.runtime.store import Damaged, Entry, Store
+from tilelang.target import Target
+from tilelang_diagnostics import code_of, from_json, to_json
+from tilelang_diagnostics.model import Diagnostic, Span
+
+SCHEMA: Final = 1
+_LOCK_SECONDS: Final = 120.0
+# Enough writes between two looks at the size of the whole cache.
+_SHRINK_EVERY: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """A kernel from the cache; `library` is its shared library, if it was linked to one."""
+
+    compiled: Compiled
+    library: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheInfo:
+    """What `tilelang cache info` tells."""
+
+    root: Path
+    kernels: int
+    bytes: int
+    limit: int
+    problem: str | None
+
+
+def cache_root() -> Path:
+    """The folder of the cache: TILELANG_CACHE_DIR, else the platform's place for caches."""
+    given = options.CACHE_DIR.get()
+    if given:
+        return Path(given).expanduser()
+    # platformdirs knows XDG, macOS and Windows; ~/.tilelang, where another TileLang keeps its
+    # kernels, is left alone.
+    import platformdirs
+
+    return platformdirs.user_cache_path("tilelang", appauthor=False)
+
+
+class KernelCache:
+    """The kernels below one folder."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or cache_root()
+        self.fronts = Store(self.root / "front")
+        self.kernels = Store(self.root / "kernels")
+        self._writes = 0
+
+    def front_key(self, mark: Fingerprint, target: Target, compile_options: CompileOptions) -> str:
+        """The name of a kernel before it is compiled."""
+        parts = (SCHEMA, compiler_digest(), mark.digest, str(target), host_identity(),
+                 compile_options.changed, compile_options.compile_flags)  # fmt: skip
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def load(self, key: str, mark: Fingerprint) -> Cached | None:
+        """The kernel of front key `key`, its positions moved to where the kernel stands now."""
+        front = self._read(self.fronts, key)
+        if front is None:
+            return None
+        try:
+            source_key = str(front.meta["kernel"])
+            entry = self._read(self.kernels, source_key)
+            if entry is None:
+                # Its kernel was dropped to make room; the next write puts both back.
+                self.fronts.remove(key)
+                return None
+            found = _from_entries(front, entry, mark)
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            self._damaged(self.fronts, key, f"it cannot be read ({error})")
+            return None
+        self.fronts.touch(key)
+        self.kernels.touch(source_key)
+        return found
+
+    def save(self, key: str, mark: Fingerprint, compiled: Compiled) -> Path | None:
+        """Keep `compiled`; returns its shared library when there is one. Never raises OSError."""
+        artifact = compiled.artifact
+        source_key = source_key_of(compiled)
+        try:
+            with tempfile.TemporaryDirectory(prefix="tilelang-") as scratch:
+                library = _link(artifact, Path(scratch) / "kernel.so")
+                binary: dict[str, bytes | Path] = (
+                    {"kernel.so": library} if library else {"kernel.o": artifact.object_code}
+                )
+                files = {**binary, "kernel.ll": artifact.source.encode(),
+                         "kernel.ir": compiled.ir.encode()}  # fmt: skip
+                self.kernels.write(source_key, files, _manifest(compiled))
+            meta = {
+                "kernel": source_key,
+                "origins": [list(o) for o in mark.origins],
+                "messages": [asdict(m) for m in artifact.messages],
+                "diagnostics": [to_json(d) for d in compiled.diagnostics],
+            }
+            self.fronts.write(key, {}, meta)
+        except OSError as error:
+            self._unwritable(error)
+            return None
+        self._writes += 1
+        if self._writes % _SHRINK_EVERY == 1:
+            self.shrink()
+        found = self.kernels.path(source_key) / "kernel.so"
+        return found if found.exists() else None
+
+    @contextmanager
+    def compiling(self, key: str) -> Iterator[None]:
+        """Only one process compiles `key` at a time; the others wait and then find it done.
+
+        (`filelock` knows how to lock on every platform and how to time out.) Where locking does not
+        work, two processes compile the same kernel, which is slower and otherwise harmless.
+        """
+        import filelock
+
+        lock = filelock.FileLock(self.root / "locks" / key[:2], timeout=_LOCK_SECONDS)
+        try:
+            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except (OSError, filelock.Timeout, NotImplementedError):
+            yield
+            return
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def shrink(self) -> None:
+        """Drop the least recently used kernels beyond the limit."""
+        self.kernels.shrink(options.CACHE_LIMIT.get())
+        # Front entries are small; those of dropped kernels go when they are met.
+        self.fronts.shrink(options.CACHE_LIMIT.get() // 8)
+
+    def info(self) -> CacheInfo:
+        """Size and state."""
+        sizes = [size for _, size, _ in self.kernels.entries()]
+        return CacheInfo(
+            self.root, len(sizes), sum(sizes), options.CACHE_LIMIT.get(), self.problem()
+        )
+
+    def clear(self) -> int:
+        """Drop every kernel; returns how many there were."""
+        self.fronts.clear()
+        return self.kernels.clear()
+
+    def problem(self) -> str | None:
+        """Why nothing can be written, or None."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root) as probe:
+                probe.write(b"x")
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
+    def _read(self, store: Store, key: str) -> Entry | None:
+        try:
+            return store.read(key)
+        except Damaged as damage:
+            self._damaged(store, key, str(damage))
+            return None
+
+    def _damaged(self, store: Store, key: str, why: str) -> None:
+        path = store.path(key)
+        store.remove(key)
+        warn_once(
+            Diagnostic(
+                "TL804", code_of("TL804").severity,
+                f"a damaged kernel cache entry was dropped: {why} ({path})",
+                help="nothing to do: the kernel is compiled again",
+            )
+        )  # fmt: skip
+
+    def _unwritable(self, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        warn_once(
+            Diagnostic(
+                "TL803", code_of("TL803").severity,
+                f"the kernel cache in {self.root} cannot be written: {reason}",
+                help="kernels work but are compiled again by every process; set "
+                "TILELANG_CACHE_DIR to a folder with room, or TILELANG_DISABLE_CACHE=1",
+            ),
+            key=f"TL803 {self.root}",
+        )  # fmt: skip
+
+
+def source_key_of(compiled: Compiled) -> str:
+    """The name of the binary: everything that decides its bytes."""
+    artifact = compiled.artifact
+    parts = (SCHEMA, artifact.source, artifact.triple, artifact.cpu, artifact.manifest(),
+             hashlib.sha256(artifact.object_code).hexdigest())  # fmt: skip
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+@cache
+def compiler_digest() -> str:
+    """What our part of a binary depends on: our sources and the version of TVM.
+
+    Contents, not times, so that machines that share a cache agree.
+    """
+    import importlib.metadata
+
+    here = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    folders = ("codegen", "passes", "ops", "ir", "analysis", "layout", "program")
+    files = [*here.glob("*.py"), *(f for name in folders for f in (here / name).glob("**/*.py"))]
+    for path in sorted(files):
+        digest.update(path.name.encode() + path.read_bytes())
+    for package in ("apache-tvm", "apache-tvm-ffi"):
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            version = "none"
+        digest.update(f"{package}={version}".encode())
+    return digest.hexdigest()
+
+
+@cache
+def host_identity() -> str:
+    """Which instructions this processor has, as far as the system tells without LLVM."""
+    text = f"{platform.system()} {platform.machine()} {platform.processor()}"
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.split(":")[0].strip() in ("model name", "flags", "Features", "CPU part"):
+                text += line
+            if not line.strip():
+                break
+    except OSError:
+        pass
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _from_entries(front: Entry, entry: Entry, mark: Fingerprint) -> Cached:
+    old = tuple((str(file), int(line)) for file, line in front.meta["origins"])
+    linked = "kernel.so" in entry.files
+    artifact = CpuArtifact.from_manifest(
+        {**entry.meta["artifact"], "messages": front.meta["messages"]},
+        b"" if linked else entry.read("kernel.o"),
+        entry.read("kernel.ll").decode(),
+    )
+    diagnostics = tuple(
+        rebase_diagnostic(from_json(d), old, mark.origins) for d in front.meta["diagnostics"]
+    )
+    compiled = Compiled(
+        _rebase_messages(artifact, old, mark.origins),
+        Target(**entry.meta["target"]),
+        entry.read("kernel.ir").decode(),
+        diagnostics,
+    )
+    return Cached(compiled, entry.path / "kernel.so" if linked else None)
+
+
+def _rebase_messages(
+    artifact: CpuArtifact, old: tuple[Origin, ...], new: tuple[Origin, ...]
+) -> CpuArtifact:
+    messages = []
+    for message in artifact.messages:
+        if message.line > 0:
+            span = Span(message.file, message.line, max(1, message.column),
+                        max(message.line, message.end_line), max(1, message.end_column))  # fmt: skip
+            moved = rebase(span, old, new) or span
+            message = replace(message, file=moved.file, line=moved.line, end_line=moved.end_line)
+        messages.append(message)
+    return replace(artifact, messages=tuple(messages))
+
+
+def _manifest(compiled: Compiled) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "artifact": compiled.artifact.manifest(),
+        "target": {"kind": compiled.target.kind, "arch": compiled.target.arch},
+        "compiler": compiler_digest(),
+        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _link(artifact: CpuArtifact, destination: Path) -> Path | None:
+    from tilelang.runtime.cpu import link_cpu
+
+    return destination if link_cpu(artifact, destination) else None
