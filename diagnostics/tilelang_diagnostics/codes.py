@@ -91,7 +91,7 @@ _ERROR, _WARNING, _REMARK = Severity.ERROR, Severity.WARNING, Severity.REMARK
 CATALOGUE: Final[tuple[Code, ...]] = (
     # Reading the file and finding the kernel.
     Code("TL101", "syntax-error", "the file is not valid Python", _ERROR, SyntaxError),
-    Code("TL102", "source-unavailable", "the function has no source text to parse", _ERROR, OSError),
+    Code("TL102", "source-unavailable", "a function without source text", _ERROR, OSError),
     Code("TL103", "unreadable-file", "the file cannot be read", _ERROR, OSError),
     Code("TL104", "kernel-not-found", "no kernel of that name is in the file", _ERROR, LookupError),
     Code("TL105", "ambiguous-kernel", "the file has several kernels and none was named",
@@ -122,7 +122,7 @@ CATALOGUE: Final[tuple[Code, ...]] = (
     Code("TL132", "nested-function", "a def or class inside a kernel", _ERROR, NotImplementedError),
     Code("TL133", "attribute-assignment", "an assignment to an attribute",
          _ERROR, NotImplementedError),
-    Code("TL134", "used-outside-region", "a value is used outside the branch or loop that defines it",
+    Code("TL134", "used-outside-region", "a value used outside the branch or loop that defines it",
          _ERROR, RuntimeError),
     Code("TL135", "immutable-rebind", "a device value is bound again", _WARNING, RuntimeError),
     Code("TL136", "return-in-device-branch", "return inside device control flow",
@@ -239,7 +239,7 @@ CATALOGUE: Final[tuple[Code, ...]] = (
     Code("TL224", "slice-step", "a slice with a step", _ERROR, RuntimeError),
     Code("TL225", "negative-slice-start", "a slice that starts below zero", _ERROR, IndexError),
     Code("TL226", "empty-slice", "a slice without elements", _ERROR, ValueError),
-    Code("TL227", "loop-drops-tail", "a loop whose rounded-down trip count misses the last elements",
+    Code("TL227", "loop-drops-tail", "a loop whose rounded-down trip count misses the tail",
          _WARNING, ValueError),
     Code("TL228", "not-indexable", "an index into something that is not a buffer",
          _ERROR, TypeError),

@@ -69,8 +69,10 @@ _CLASSES: dict[type[Exception], type[CompileError]] = {}
 
 
 def _class_for(base: type[Exception]) -> type[CompileError]:
-    """The class that is both `CompileError` and `base`: one per base, so `is` and `except` agree."""
-    return _CLASSES.setdefault(base, _CLASSES.get(base) or _combine(base))
+    """The class that is both `CompileError` and `base`: always the same one for a base."""
+    if base not in _CLASSES:
+        _CLASSES[base] = _combine(base)
+    return _CLASSES[base]
 
 
 def _combine(base: type[Exception]) -> type[CompileError]:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from dataclasses import replace
+from difflib import SequenceMatcher
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 

@@ -44,7 +44,7 @@ class SourceMap:
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    """Split where Python's tokenizer does: `str.splitlines` also breaks at form feeds and U+2028."""
+    """Split where Python's parser does: `str.splitlines` also breaks at form feeds and U+2028."""
     return tuple(re.split(r"\r\n|\r|\n", text))
 
 

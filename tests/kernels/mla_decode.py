@@ -193,7 +193,10 @@ def flashattn(
             O_shared = T.alloc_shared([block_H, dim], dtype)
             attend(Q, Q_pe, KV, K_pe, acc_o, logsum, scores_max, bx, by, 0)
             T.copy(acc_o, O_shared)
-            T.copy(O_shared, Output[bx, by * valid_block_H : (by + 1) * valid_block_H, :])
+            T.copy(
+                O_shared[0:valid_block_H, :],
+                Output[bx, by * valid_block_H : (by + 1) * valid_block_H, :],
+            )
 
     if num_split > 1:
         return main_split

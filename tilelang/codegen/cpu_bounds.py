@@ -147,7 +147,7 @@ class Bounds:
         return _clip(a.low << b.low, a.high << b.high)
 
     def _call(self, e: Any) -> Interval:
-        if str(e.op.name) == "tirx.if_then_else":
+        if str(e.op.name) == "prim.if_then_else":
             return self.of(e.args[1]).hull(self.of(e.args[2]))
         return dtype_range(str(e.ty))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 VOID: Final = Val("void", "void")
 
+_SPACES = ("tirx", "prim", "tl")
 _ORDERS = {
     "relaxed": "monotonic", "consume": "acquire", "acquire": "acquire", "release": "release",
     "acq_rel": "acq_rel", "seq_cst": "seq_cst",
@@ -57,7 +58,7 @@ class Calls:
         """The result of call `e`; `VOID` when it has none."""
         name = str(getattr(e.op, "name", e.op))
         space, _, short = name.partition(".")
-        method = getattr(self, f"op_{short}", None) if space in ("tirx", "tl") else None
+        method = getattr(self, f"op_{short}", None) if space in _SPACES else None
         if method is not None:
             return method(x, e)
         if short in _NO_EFFECT:

@@ -328,7 +328,7 @@ class Expressions:
                 parts = (expr.condition, expr.true_value, expr.false_value)
                 return all(self.is_safe(p) for p in parts)
             case "Call":
-                cheap = str(expr.op.name) in ("tirx.fabs", "tirx.isnan", "tirx.if_then_else")
+                cheap = str(expr.op.name) in ("tirx.fabs", "tirx.isnan", "prim.if_then_else")
                 return cheap and all(self.is_safe(a) for a in expr.args)
             case "Ramp" | "Shuffle" | "Let":
                 return False

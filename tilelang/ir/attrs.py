@@ -24,6 +24,8 @@ NUM_STAGES: Final = "tl.num_stages"
 ORDER: Final = "tl.order"
 LOOP_STAGE: Final = "tl.loop_stage"
 CPU_PARALLEL: Final = "tl.cpu_parallel"  # T.parallel: iterations may run on several cores
+# Iterations combine into one element, in any order: floating-point sums may be reassociated.
+REDUCTION: Final = "tl.reduction"
 LOOP_ATTR_PREFIX: Final = "tl.loop."  # whatever else the user attached, by the user's name
 
 # Allocations.

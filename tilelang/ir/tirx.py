@@ -129,10 +129,8 @@ def _declare(name: str, effect: Effect) -> None:
     _declared.add(name)
 
 
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name in _EXPORTS or name == "Buffer":
-            load_tvm()
-            return globals()[name]
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS or name == "Buffer":
+        load_tvm()
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

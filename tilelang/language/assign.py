@@ -177,7 +177,7 @@ def _settle(frame: Frame, name: str, value: Any, fresh: bool) -> Any:
     """Expressions become named values of the program; everything else stays as it is."""
     if frame.host or not isinstance(value, Expr) or isinstance(value, Const):
         return value
-    if isinstance(value, VarRef) and fresh:
+    if (isinstance(value, VarRef) and fresh) or expressions.is_symbol(value):
         return value
     if isinstance(value, Var) and value.kind in ("let", "dim", "const", "symbol", "param", "block"):
         return value

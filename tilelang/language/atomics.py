@@ -215,7 +215,9 @@ def _atomic(
         _check_dtype(function, op, region)
     if tma:
         _check_tma(function)
-    is_tile = isinstance(value, (Buffer, Region)) and not _is_one_element(value)
+    is_tile = isinstance(value, (Buffer, Region))
+    if is_tile and isinstance(dst, Load) and _is_one_element(value):
+        value, is_tile = _only_element(value), False
     if not is_tile and isinstance(dst, Load):
         if tma:
             reject("TL117", f"`use_tma` of `T.{function}` moves tiles, not one element")
@@ -303,6 +305,7 @@ def _vector_place(function: str, role: str, value: Any, lanes: int) -> Region:
                 f"`{region.buffer.name}` ends at {limit}",
                 span=region.span,
                 labels=declared(region),
+                help=f"start at most at element {limit - lanes} of the last dimension",
             )
         wide = Range(last.min, Const(lanes, INT32))
         return Region(region.buffer, (*region.ranges[:-1], wide), region.span)
@@ -354,9 +357,13 @@ def _order(function: str, value: Any, allowed: tuple[str, ...]) -> str:
     return choice(function, "memory_order", value, allowed)
 
 
-def _is_one_element(value: Any) -> bool:
+def _is_one_element(value: Buffer | Region) -> bool:
     shape = value.shape if isinstance(value, Buffer) else value.extents
     return all(arith.constant_value(e) == 1 for e in shape)
+
+
+def _only_element(value: Buffer | Region) -> Any:
+    return value[(0,) * value.ndim] if isinstance(value, Buffer) else value
 
 
 FUNCTIONS = (

@@ -10,7 +10,7 @@ import ast
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from tilelang.language import assign, expressions, loops
+from tilelang.language import assign, dropped_tail, expressions, loops
 from tilelang.language.frame import Frame
 from tilelang.language.frames import LaunchFrame, LoopFrame, ScopeFrame
 from tilelang.program import operators
@@ -193,7 +193,7 @@ def _with_items(frame: Frame, node: ast.With, position: int) -> Flow:
 
 def _launch(frame: Frame, node: ast.With, position: int, launch: LaunchFrame) -> None:
     trace = frame.trace
-    trace.facts["launched"] = True
+    dropped_tail.warn_if_dropped(frame, node)
     if trace.facts.get("signature_only"):
         raise SignatureDone
     item = node.items[position]
@@ -239,6 +239,7 @@ def _device_loop(frame: Frame, node: ast.For, loop: LoopFrame) -> None:
     loop_vars = _loop_variables(frame, node, loop, targets)
     _check_nesting(frame, loop)
     stack: list[LoopFrame] = trace.facts.setdefault("loop_stack", [])
+    dropped_tail.warn_if_dropped(frame, node)
     takes_jumps = loop.kind in ("serial", "unroll")
     with trace.block() as block, frame.device_region():
         stack.append(loop)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tilelang.checks import check_function
 from tilelang.dtypes import SCALARS, DType, as_dtype
 from tilelang.language import expressions, statements
 from tilelang.language.control import SignatureDone
@@ -21,7 +22,7 @@ from tilelang.program.context import Reject, Trace, make_diagnostic, reject, tra
 from tilelang.program.expr import INT32, Expr, Var, walk
 from tilelang.program.stmt import Allocate, Annotate, Assume, Function, Launch, Let, walk_statements
 from tilelang.program.unknown import Unknown
-from tilelang_diagnostics.model import Diagnostic, Label
+from tilelang_diagnostics.model import Diagnostic, Label, has_errors
 
 Style = Literal["prim_func", "eager"]
 
@@ -82,6 +83,10 @@ def trace_kernel(
     blocking = any(d.is_error for d in trace.diagnostics)
     if complete and not blocking:
         function = tracer.function()
+        for found in check_function(function):
+            trace.report(found)
+        if has_errors(trace.diagnostics):
+            function = None
     return Parsed(
         definition.name, function, tuple(trace.diagnostics), symbols, definition, style,
         dict(tracer.params), dict(trace.facts.get("consts", {})), assumed or {}, jit_options or {},

@@ -303,7 +303,11 @@ class Fragment:
     def __str__(self) -> str:
         if self.map.forms is not None:
             thread, slot = self.map.formula((*index_names(len(self.shape)), "rep"))
-            for body in (f"thread={thread}, slot={slot}", f"thread={thread}"):
+            for body in (
+                f"thread={thread}, slot={slot}",
+                f"thread={thread}",
+                f"t={thread}",
+            ):
                 if len(body) <= SHORT:
                     return body
         copies = f" x{self.replicas}" if self.replicas > 1 else ""

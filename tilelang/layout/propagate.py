@@ -206,11 +206,12 @@ def _derive(constraint: Constraint, var: Variable, state: State) -> Reason | Non
         case Access(nest, buffer):
             if var == nest:
                 return _agreed_loop(constraint, state)
-            layout_or_none = onto(state.fragment(nest), state.facts(constraint), buffer.shape)
-            return layout_or_none and Reason(var, layout_or_none, constraint, (nest,))
+            tile = onto(state.fragment(nest), state.facts(constraint), buffer.shape)
+            return None if tile is None else Reason(var, tile, constraint, (nest,))
         case Equals(left, right):
             other = _across(constraint, var, state)
-            return other and Reason(var, other, constraint, (left if var == right else right,))
+            parent = left if var == right else right
+            return None if other is None else Reason(var, other, constraint, (parent,))
         case Reduced(out, source, dim):
             keep = len(out.shape) == len(source.shape)
             layout = state.fragment(source).reduce(dim, keepdim=keep)

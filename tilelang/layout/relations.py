@@ -45,18 +45,21 @@ class IndexFacts:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """An element whose owners are not the threads that need it: one example of possibly many."""
+    """An element that does not live where it is used: one example of possibly many.
+
+    `what` says what the numbers count: threads, register slots or memory offsets.
+    """
 
     element: tuple[int, ...]
     owners: tuple[int, ...]
-    needed: tuple[int, ...]
+    used: tuple[int, ...]
     crosses_warps: bool
     what: str = "thread"
 
     def __str__(self) -> str:
         return (
-            f"element {self.element} is in {self.what} {_short(self.owners)}, "
-            f"needed in {_short(self.needed)}"
+            f"element {self.element} lives in {self.what} {_short(self.owners)}, "
+            f"used in {_short(self.used)}"
         )
 
 

@@ -215,34 +215,40 @@ class KernelCache:
 
 
 def source_key_of(compiled: Compiled) -> str:
-    """The name of the binary: everything that decides its bytes."""
-    artifact = compiled.artifact
-    parts = (SCHEMA, artifact.source, artifact.triple, artifact.cpu, artifact.manifest(),
-             hashlib.sha256(artifact.object_code).hexdigest())  # fmt: skip
+    """The name of the binary: everything that decides its bytes and how it is called."""
+    # Where assertions stand in the user's file is kept with the front entry.
+    plain = replace(compiled.artifact, messages=())
+    parts = (SCHEMA, plain.source, plain.manifest(), tool_versions())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 @cache
 def compiler_digest() -> str:
-    """What our part of a binary depends on: our sources and the version of TVM.
+    """What our part of a binary depends on: our own sources, and the version of TVM.
 
     Contents, not times, so that machines that share a cache agree.
     """
-    import importlib.metadata
-
     here = Path(__file__).parent.parent
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(repr(tool_versions()).encode())
     folders = ("codegen", "passes", "ops", "ir", "analysis", "layout", "program")
     files = [*here.glob("*.py"), *(f for name in folders for f in (here / name).glob("**/*.py"))]
     for path in sorted(files):
         digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def tool_versions() -> tuple[str, ...]:
+    """The packages that turn generated code into a binary."""
+    import importlib.metadata
+
+    found = []
     for package in ("apache-tvm", "apache-tvm-ffi"):
         try:
-            version = importlib.metadata.version(package)
+            found.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
-            version = "none"
-        digest.update(f"{package}={version}".encode())
-    return digest.hexdigest()
+            continue
+    return tuple(found)
 
 
 @cache
@@ -297,9 +303,10 @@ def _rebase_messages(
 def _manifest(compiled: Compiled) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "artifact": compiled.artifact.manifest(),
+        "artifact": replace(compiled.artifact, messages=()).manifest(),
         "target": {"kind": compiled.target.kind, "arch": compiled.target.arch},
         "compiler": compiler_digest(),
+        "tools": list(tool_versions()),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 

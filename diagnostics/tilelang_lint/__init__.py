@@ -1,0 +1,1 @@
+"""Checks of kernel files without running them: `tilelang lint`."""

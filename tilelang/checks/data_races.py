@@ -1,0 +1,120 @@
+"""Do two iterations of a `T.Parallel` write the same element? (TL240)
+
+    for i, j in T.Parallel(N, M):
+        total[i] += data[i, j]          # all j write total[i] at once
+
+A store whose index leaves out a loop variable is a race unless the stored value leaves it out too
+(then all iterations write the same) or a condition pins the variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilelang.program.accesses import Context, variables, walk_with_context
+from tilelang.program.arith import constant_value, same
+from tilelang.program.buffer import Buffer
+from tilelang.program.context import make_diagnostic
+from tilelang.program.expr import Expr, Load, Var, walk
+from tilelang.program.stmt import Function, Let, Store
+from tilelang_diagnostics.model import Diagnostic, Label
+
+_PRIVATE = ("local", "local.var")
+
+
+def check(function: Function) -> Iterator[Diagnostic]:
+    """Stores inside T.Parallel that several iterations aim at one element."""
+    lets: dict[Var, Expr] = {}
+    for stmt, context in walk_with_context(function.body):
+        if isinstance(stmt, Let):
+            lets[stmt.var] = stmt.value
+        if isinstance(stmt, Store) and context.parallel_vars:
+            if stmt.buffer.scope_name not in _PRIVATE:
+                yield from _check_store(stmt, context, lets)
+
+
+def _check_store(
+    stmt: Store, context: Context, lets: dict[Var, Expr]
+) -> Iterator[Diagnostic]:
+    indexed = _all_variables(stmt.indices, lets)
+    pinned = _all_variables(context.conditions, lets)
+    stored = _all_variables((stmt.value,), lets)
+    for loop_var in context.parallel_vars:
+        var = loop_var.var
+        if constant_value(loop_var.extent) == 1 or var in indexed or var in pinned:
+            continue
+        # Indices read from memory may well be distinct; only affine ones prove a race.
+        if any(isinstance(n, Load) for index in stmt.indices for n in walk(_inlined(index, lets))):
+            continue
+        updates = any(
+            isinstance(n, Load) and n.buffer is stmt.buffer for n in walk(stmt.value)
+        )
+        if var in stored or updates:
+            yield _race(stmt, stmt.buffer, loop_var.var, updates)
+            return
+    yield from _neighbour_read(stmt, context, lets)
+
+
+def _neighbour_read(
+    stmt: Store, context: Context, lets: dict[Var, Expr]
+) -> Iterator[Diagnostic]:
+    """`A[i] = A[j] + 1`: another iteration writes what this one reads."""
+    if context.conditions:
+        return
+    parallel = {v.var for v in context.parallel_vars}
+    for node in walk(stmt.value):
+        if not isinstance(node, Load) or node.buffer is not stmt.buffer:
+            continue
+        if all(same(a, b) for a, b in zip(node.indices, stmt.indices, strict=True)):
+            continue
+        reads = _all_variables(node.indices, lets) & parallel
+        writes = _all_variables(stmt.indices, lets) & parallel
+        affine = not any(
+            isinstance(n, Load) for index in node.indices for n in walk(_inlined(index, lets))
+        )
+        if affine and reads and writes and reads != writes:
+            yield make_diagnostic(
+                "TL240",
+                f"an iteration of `T.Parallel` reads an element of `{stmt.buffer.name}` that "
+                "another one writes",
+                span=stmt.span,
+                label="written here",
+                labels=() if node.span is None else (Label(node.span, "read here, at another index"),),
+                help="read from a copy of the buffer",
+            )
+            return
+
+
+def _race(stmt: Store, buffer: Buffer, var: Var, updates: bool) -> Diagnostic:
+    shown = ", ".join(str(i) for i in stmt.indices)
+    way_out = (
+        f"reduce with `T.reduce_sum` over `{var.name}`, use `T.atomic_add`, or a serial loop "
+        f"over `{var.name}`"
+        if updates
+        else f"index `{buffer.name}` by `{var.name}` too, or guard with `if {var.name} == …`"
+    )
+    labels = () if var.span is None else (Label(var.span, f"runs over `{var.name}` in parallel"),)
+    return make_diagnostic(
+        "TL240",
+        f"iterations that differ only in `{var.name}` write the same element "
+        f"`{buffer.name}[{shown}]`",
+        span=stmt.span,
+        label=f"`{var.name}` is not part of the index",
+        labels=labels,
+        notes=(f"for example {var.name}=0 and {var.name}=1, all else equal",),
+        help=way_out,
+    )
+
+
+def _all_variables(exprs: tuple[Expr, ...], lets: dict[Var, Expr]) -> set[Var]:
+    out: set[Var] = set()
+    for expr in exprs:
+        for var in variables(expr):
+            out.add(var)
+            if var in lets and var.definition is None:
+                out |= _all_variables((lets[var],), lets)
+    return out
+
+
+def _inlined(expr: Expr, lets: dict[Var, Expr]) -> Expr:
+    return lets.get(expr, expr) if isinstance(expr, Var) else expr

@@ -1,0 +1,116 @@
+"""Where does a runnable kernel come from: this process, the cache on disk, or the compiler?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tilelang import options as settings
+from tilelang.compiler import Compiled, compile_function, effective_options
+from tilelang.options import CompileOptions
+from tilelang.program.stmt import Function
+from tilelang.runtime.cache import Cached, KernelCache
+from tilelang.runtime.crash import guarded
+from tilelang.runtime.fingerprint import Origin, fingerprint
+from tilelang.runtime.report import warn
+from tilelang.target import Target
+
+
+class Runner(Protocol):
+    """Launches a kernel: one value per slot of its artifact, addresses as ints."""
+
+    def run(self, values: Sequence[int | float]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A kernel that can be launched, and where it came from."""
+
+    compiled: Compiled
+    runner: Runner
+    from_cache: bool
+
+
+_enabled: list[bool] = []
+# By front key and place: a kernel that moved in its file has other positions in its messages.
+_in_memory: dict[tuple[str, tuple[Origin, ...]], Built] = {}
+
+
+def enable_cache() -> None:
+    """Keep compiled kernels, in this process and on disk (the default)."""
+    _enabled[:] = [True]
+
+
+def disable_cache() -> None:
+    """Compile every kernel anew from here on."""
+    _enabled[:] = [False]
+
+
+def is_cache_enabled() -> bool:
+    """Whether compiled kernels are kept and found again."""
+    return _enabled[0] if _enabled else not settings.DISABLE_CACHE.get()
+
+
+def build(
+    function: Function, target: Target, caller_options: CompileOptions, verbose: bool = False
+) -> Built:
+    """A launchable kernel for `function`; raises CompileError."""
+    options = effective_options(function, caller_options)
+    mark = fingerprint(function) if is_cache_enabled() else None
+    if mark is None:
+        return _compile(function, target, options, verbose)
+    cache = KernelCache()
+    key = cache.front_key(mark, target, options)
+    remembered = _in_memory.get((key, mark.origins))
+    if remembered is None:
+        cached = cache.load(key, mark)
+        if cached is None:
+            with cache.compiling(key):
+                cached = cache.load(key, mark)
+                if cached is None:
+                    remembered = _compile(function, target, options, verbose)
+                    cache.save(key, mark, remembered.compiled)
+        if remembered is None:
+            assert cached is not None
+            remembered = _load(cached) or _compile(function, target, options, verbose)
+        _in_memory[key, mark.origins] = remembered
+    return remembered
+
+
+def start(compiled: Compiled, library: Path | None = None) -> Runner:
+    """The loaded machine code of `compiled`."""
+    from tilelang.runtime import cpu
+
+    threads = settings.NUM_THREADS.get()
+    if threads is not None:
+        cpu.set_num_threads(threads)
+    runner: Runner = cpu.load_cpu(compiled.artifact, library=library)
+    return runner
+
+
+def _load(cached: Cached) -> Built | None:
+    try:
+        return Built(cached.compiled, start(cached.compiled, cached.library), True)
+    except OSError:
+        # Dropped by another process between reading and loading.
+        return None
+
+
+def _compile(
+    function: Function, target: Target, options: CompileOptions, verbose: bool
+) -> Built:  # fmt: skip
+    if verbose or settings.VERBOSE.get():
+        print(f"tilelang: compiling {function.name} for {target}", file=sys.stderr)
+    with guarded(f"compiling {function.name} for {target}", function.span):
+        compiled = compile_function(function, target, options)
+    warn(compiled.diagnostics)
+    with guarded(f"loading {function.name}", function.span):
+        return Built(compiled, start(compiled), False)
+
+
+def forget() -> None:
+    """Drop the kernels this process remembers (the cache on disk stays)."""
+    _in_memory.clear()

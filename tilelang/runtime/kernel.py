@@ -1,0 +1,250 @@
+"""What does a user hold once a kernel is compiled? A callable that checks, launches and returns.
+
+    kernel = tilelang.compile(matmul(1024, 1024, 1024), out_idx=[-1], target="cpu")
+    c = kernel(a, b)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilelang.codegen.cpu_artifact import CpuArtifact, CpuMessage
+from tilelang.dtypes import DType
+from tilelang.options import CompileOptions
+from tilelang.program.buffer import Buffer, Dim
+from tilelang.program.stmt import Function
+from tilelang.runtime.arguments import bind
+from tilelang.runtime.build import Built
+from tilelang.runtime.effects import written_parameters
+from tilelang.runtime.fast_call import NO_FAST_PATH, make_fast_call
+from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
+from tilelang.runtime.tensors import Family
+from tilelang.target import Target
+from tilelang_diagnostics import code_of, error_for
+from tilelang_diagnostics.model import Diagnostic, Span
+
+if TYPE_CHECKING:
+    from tilelang.runtime.inputs import TensorSupplyType
+    from tilelang.runtime.profiler import Profiler
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParam:
+    """One parameter of a kernel: a tensor, or a scalar (no shape)."""
+
+    name: str
+    dtype: DType
+    shape: tuple[Dim, ...] | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.shape is None
+
+
+class JITKernel:
+    """A compiled kernel. Call it with the parameters that `out_idx` does not name."""
+
+    def __init__(
+        self,
+        function: Function,
+        built: Built,
+        out_idx: OutIdx = None,
+        options: CompileOptions | None = None,
+        prim_func: Any = None,
+    ) -> None:
+        self.function = function
+        self.prim_func = prim_func
+        self.options = options or CompileOptions()
+        self.signature: Signature = make_signature(function, out_idx)
+        self.from_cache = built.from_cache
+        # What a tuning run notes here.
+        self.latency: float | None = None
+        self.ref_latency: float | None = None
+        self.config: Mapping[str, Any] | None = None
+        self._built = built
+        self._launch = built.runner.run
+        self._written = written_parameters(function)
+        self._slots = _slot_order(self.signature, built.compiled.artifact)
+        self._arity = len(self.signature.inputs)
+        self._fast: dict[type, Any] = {}
+        self._leader = next(
+            (i for i, p in enumerate(self.signature.inputs) if isinstance(p, Buffer)), 0
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Launch the kernel; returns its result, or a list of them, or None.
+
+        Raises ValueError or TypeError, with a diagnostic, for arguments that do not fit.
+        """
+        try:
+            if not kwargs and len(args) == self._arity and args:
+                fast = self._fast.get(args[self._leader].__class__)
+                if fast is not None:
+                    result = fast(*args)
+                    if result is not NO_FAST_PATH:
+                        return result
+            return self._slow_call(args, kwargs)
+        except RuntimeError as error:
+            raise _assertion_error(error, self.name) or error from None
+
+    def _slow_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        bound = bind(self.signature, args, kwargs, self._written)
+        self._launch([bound.value(p) for p in self._slots])
+        if not kwargs and args:
+            self._learn(args[self._leader].__class__, bound.family)
+        results = bound.results
+        if not results:
+            return None
+        return results[0] if len(results) == 1 else results
+
+    def _learn(self, cls: type, family: Family) -> None:
+        """A call of this kind of tensors has gone well: make the next one fast."""
+        if cls not in self._fast:
+            made = make_fast_call(self.signature, self._slots, family, self._launch, self._written)
+            self._fast[cls] = made
+
+    # What it is.
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.function.name
+
+    @property
+    def __name__(self) -> str:
+        return self.function.name
+
+    @property
+    def params(self) -> list[KernelParam]:
+        """Every parameter, in order; T.empty outputs come last."""
+        return [
+            KernelParam(p.name, p.dtype, p.shape if isinstance(p, Buffer) else None)
+            for p in self.signature.slots
+        ]
+
+    @property
+    def out_idx(self) -> list[int]:
+        """Positions in `params` of what a call returns."""
+        outputs = range(len(self.signature.params), len(self.signature.slots))
+        return [*self.signature.out_idx, *outputs]
+
+    @property
+    def target(self) -> Target:
+        """What it was compiled for."""
+        return self._built.compiled.target
+
+    @property
+    def artifact(self) -> CpuArtifact:
+        """The compiled code and how it is called."""
+        return self._built.compiled.artifact
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the compiler noticed: warnings and remarks."""
+        return self._built.compiled.diagnostics
+
+    # Its source.
+
+    @property
+    def kernel_source(self) -> str:
+        """The generated code."""
+        return self.get_kernel_source()
+
+    @property
+    def host_source(self) -> str:
+        """The IR the code was generated from, host part included."""
+        return self.get_host_source()
+
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
+        """The generated code: LLVM IR on the CPU; with the lowered IR before it if asked for all."""
+        source = self.artifact.source
+        return source if kernel_only else f"{self.get_host_source()}\n{source}"
+
+    def get_host_source(self) -> str:
+        """The lowered IR, launches included: on the CPU there is no separate host program."""
+        return self._built.compiled.ir
+
+    def show_source(self, which: str = "kernel") -> None:
+        """Print the source: "kernel", "host" or "both"."""
+        if which in ("host", "both"):
+            print(self.get_host_source())
+        if which in ("kernel", "both"):
+            print(self.get_kernel_source())
+
+    def print_source_code(self, which: str = "kernel") -> None:
+        """The old name of `show_source`."""
+        self.show_source(which)
+
+    def export_sources(
+        self, kernel_path: str | Path | None = None, host_path: str | Path | None = None
+    ) -> None:
+        """Write the sources to files; raises OSError with TL810 for a path that cannot be."""
+        for path, text in (
+            (kernel_path, self.get_kernel_source()),
+            (host_path, self.get_host_source()),
+        ):
+            if path is not None:
+                write_text(Path(path), text)
+
+    # How fast it is, and whether it is right.
+
+    def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
+        """Inputs, comparison with a reference, and timing for this kernel."""
+        from tilelang.runtime.inputs import TensorSupplyType
+        from tilelang.runtime.profiler import Profiler
+
+        return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
+
+    def run_once(self, *args: Any) -> Any:
+        """Call it, with random inputs if none are given."""
+        return self(*args) if args else self.get_profiler().run_once()
+
+    def __repr__(self) -> str:
+        listed = ", ".join(p.name for p in self.signature.inputs)
+        return f"<JITKernel {self.name}({listed}) for {self.target}>"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file the user asked for; TL810 if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise error_for(
+            (Diagnostic("TL810", code_of("TL810").severity, f"{path} cannot be written: {reason}"),)
+        ) from None
+
+
+def _slot_order(signature: Signature, artifact: CpuArtifact) -> tuple[Parameter, ...]:
+    """Which parameter or dimension goes into each slot of the artifact."""
+    declared = signature.slots
+    dims = {v.name: v for v in signature.dims}
+    order: list[Parameter] = list(declared)
+    for slot in artifact.slots[len(declared):]:
+        if slot.kind != "dim" or slot.name not in dims:
+            raise ValueError(f"{signature.name}: nothing is called {slot.name!r} in its signature")
+        order.append(dims[slot.name])
+    if len(order) != len(artifact.slots):
+        raise ValueError(f"{signature.name}: {len(artifact.slots)} slots for {len(order)} values")
+    return tuple(order)
+
+
+def _assertion_error(error: RuntimeError, name: str) -> Exception | None:
+    """TL721 or TL722 for an assertion that failed while the kernel ran."""
+    message = getattr(error, "message", None)
+    if not isinstance(message, CpuMessage):
+        return None
+    host = bool(getattr(error, "host", False))
+    code = "TL721" if host else "TL722"
+    span = None
+    if message.line > 0:
+        span = Span(message.file, message.line, max(1, message.column),
+                    max(message.line, message.end_line), max(1, message.end_column))  # fmt: skip
+    what = "the arguments break an assumption of" if host else "an assertion failed in"
+    return error_for(
+        (Diagnostic(code, code_of(code).severity, f"{what} {name}: {message.text}", span=span),)
+    )

@@ -1,0 +1,7 @@
+"""Which version of the compiler is this?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSION: Final = "0.1.0"
