@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from tilelang.ir import tirx
+from tilelang.options import PassConfigKey
 from tilelang.passes.context import PassContext
 from tilelang.passes.guard_bounds import guard_bounds
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
@@ -45,6 +46,10 @@ def _is_cpu(context: PassContext) -> bool:
     return context.kind == "cpu"
 
 
+def _guards_accesses(context: PassContext) -> bool:
+    return not context.options.get(PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS.value, False)
+
+
 def _set(*facts: str) -> frozenset[str]:
     return frozenset(facts)
 
@@ -66,16 +71,18 @@ PIPELINE: tuple[Pass, ...] = (
         "the accesses of lowered copies are guarded like the author's own",
         needs=_set("legal indices", "loops"),
         gives=_set("guarded"),
+        when=_guards_accesses,
     ),
     Pass(
         simplify,
         "decides guards and one-iteration loops before nests are analysed",
-        needs=_set("guarded"),
+        needs=_set("loops"),
+        gives=_set("simple"),
     ),
     Pass(
         serialize_dependent,
         "a core runs iterations in order, so dependent ones are legal there",
-        needs=_set("guarded"),
+        needs=_set("guarded", "simple"),
         gives=_set("independent"),
         when=_is_cpu,
     ),

@@ -17,6 +17,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from tilelang_diagnostics import Diagnostic
 from tilelang_lint.selection import matches
@@ -57,46 +58,50 @@ def suppressions_in(text: str) -> Suppressions:
     if not _COMMENT.search(text):
         return Suppressions()
     entries: list[Suppression] = []
-    waiting: list[tuple[str, ...]] = []  # own-line comments whose statement is still to come
-    for line in _statements(text):
-        for selectors in (*waiting, *line.selectors):
-            entries.append(Suppression(line.first, line.last, selectors))
-        waiting = [*waiting, *line.own_line] if line.decorator or line.is_comment else line.own_line
+    waiting: list[tuple[str, ...]] = []  # of own-line comments whose statement is still to come
+    for part in _parts(text):
+        if part.kind == "comment":
+            waiting += part.selectors
+            continue
+        wanted = [*waiting, *part.selectors]
+        entries += [Suppression(part.first, part.last, selectors) for selectors in wanted]
+        if part.kind == "statement":
+            waiting = []
     return Suppressions(tuple(entries))
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
-    """A statement (or header of one), or a comment between statements."""
+class _Part:
+    """A statement (or the header of one), a decorator, or a comment between statements."""
 
+    kind: Literal["statement", "decorator", "comment"]
     first: int
     last: int
     selectors: tuple[tuple[str, ...], ...]
-    own_line: list[tuple[str, ...]]
-    is_comment: bool
-    decorator: bool
 
 
-def _statements(text: str) -> Iterator[_Statement]:
-    """Statements and the comments between them, as far as the text can be read."""
+def _parts(text: str) -> Iterator[_Part]:
+    """The parts of a text in order, as far as it can be read."""
+    kind: Literal["statement", "decorator"] = "statement"
     first: int | None = None
-    decorator = False
+    last = 1
     found: list[tuple[str, ...]] = []
     for token in _tokens(text):
-        line = token.start[0]
+        last = token.end[0]
         if token.type == tokenize.COMMENT:
             selectors = _selectors(token.string)
             if first is not None:
-                found += [selectors] if selectors else []
-            elif selectors:
-                yield _Statement(line, line, (), [selectors], True, False)
+                found.append(selectors)
+            else:
+                yield _Part("comment", last, last, (selectors,))
         elif token.type == tokenize.NEWLINE and first is not None:
-            yield _Statement(first, line, tuple(found), [], False, decorator)
+            yield _Part(kind, first, token.start[0], tuple(found))
             first, found = None, []
         elif token.type not in _LAYOUT_TOKENS and first is None:
-            first, decorator = line, token.string == "@"
+            first = token.start[0]
+            kind = "decorator" if token.string == "@" else "statement"
     if first is not None:
-        yield _Statement(first, len(text.splitlines()) + 1, tuple(found), [], False, decorator)
+        yield _Part(kind, first, last, tuple(found))
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:

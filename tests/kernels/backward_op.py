@@ -1,6 +1,7 @@
 """The gradient of relu(A * B), with B broadcast over rows, and its forward pass."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Flash attention that skips every key block whose mask is off."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

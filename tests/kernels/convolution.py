@@ -1,6 +1,7 @@
 """NHWC convolution as an implicit product: pixels by (kernel height, kernel width, channel)."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

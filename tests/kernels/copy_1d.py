@@ -1,6 +1,7 @@
 """Copies a vector from global to global memory under three launch shapes."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Atomic updates: scalar, vector and region forms, memory orders, returned old values."""
 
 import numpy as np
+
 import tilelang.language as T
 
 

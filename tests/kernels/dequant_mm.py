@@ -1,6 +1,7 @@
 """Fp16 activations times packed 4-bit weights with zero point 8, expanded inside the K loop."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Int8 activations times int4 weights, two to a byte, unpacked in registers; int32 result."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """The eager style: where arguments may be annotated, and what a kernel may return."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

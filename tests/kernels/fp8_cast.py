@@ -1,6 +1,7 @@
 """Casts rows to fp8 e4m3, one scale for every group of 128 neighbours of a row."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Statement rules of a traced function: scalars, macros, ranges, swaps, while, constant if."""
 
 import numpy as np
+
 import tilelang.language as T
 
 SCALARS = (

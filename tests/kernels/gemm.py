@@ -1,6 +1,7 @@
 """Tiled matrix products, one file for every way users write the plain one."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

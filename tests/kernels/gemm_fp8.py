@@ -1,6 +1,7 @@
 """An fp8 product in two levels: tensor-core partial sums are promoted to a second accumulator."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """A matrix product whose K is split over the grid; the parts are added into C atomically."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

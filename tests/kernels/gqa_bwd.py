@@ -6,6 +6,7 @@ fp32 zeros; split, the query heads of one group write separate dK and dV and the
 """
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Flash attention forward with grouped key/value heads; block sizes can be tuned."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

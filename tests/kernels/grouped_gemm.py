@@ -1,6 +1,7 @@
 """Row groups of one matrix, each times its own weights; every block searches for its group."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -6,6 +6,7 @@ thread, the next ones by shuffles inside a warp and the rest through shared memo
 """
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

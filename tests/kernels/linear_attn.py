@@ -5,6 +5,7 @@ the output atomically. Returns the final state and fills O.
 """
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

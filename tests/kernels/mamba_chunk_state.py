@@ -1,6 +1,7 @@
 """The state of a Mamba-2 chunk: B^T x, each step weighted by dt and its decay to the chunk's end."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

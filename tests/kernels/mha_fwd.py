@@ -1,6 +1,7 @@
 """Flash attention forward over (batch, sequence, head, dim), causal or not."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Decoding attention split over the keys: partial results in one kernel, combined in a second."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -5,6 +5,7 @@ window, a query sees only its last ``window_size`` keys.
 """
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

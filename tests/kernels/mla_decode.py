@@ -6,6 +6,7 @@ form, by the same kernel after a barrier of the whole grid.
 """
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

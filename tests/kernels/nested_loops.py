@@ -1,6 +1,7 @@
 """Which nestings of parallel, pipelined and sequential loops and tile ops are legal."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

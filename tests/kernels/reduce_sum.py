@@ -1,6 +1,7 @@
 """Row sums: one tile that holds whole rows, then column tiles accumulated in two ways."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Tiles seen under another shape, then reduced; sizes that do not match are refused."""
 
 import numpy as np
+
 import tilelang.language as T
 
 

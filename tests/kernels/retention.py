@@ -1,6 +1,7 @@
 """Retention in chunks: linear attention whose past fades by a factor of its own in every head."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """RMS norm of rows: a whole row in shared memory, or the row in column tiles."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """A tile copied from above the first row: what lies outside reads as a value of the user's."""
 
 import numpy as np
+
 import tilelang.language as T
 
 

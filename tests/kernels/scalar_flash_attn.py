@@ -1,6 +1,7 @@
 """Softmax over a row of scalar products q * k, weighted by v, in one online and one final pass."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Blackwell matrix products: a TMA warp, an MMA warp and epilogue warps around tensor memory."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -7,6 +7,7 @@ The order of the indices in a row is not specified.
 """
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Transposes a matrix tile by tile through shared memory."""
 
 import numpy as np
+
 import tilelang.language as T
 
 

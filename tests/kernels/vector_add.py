@@ -1,6 +1,7 @@
 """Vector add, then a product fused with ReLU, without and with register tiles."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

@@ -1,6 +1,7 @@
 """Reductions across the lanes of a warp: 32 lanes, or the 64 of a wide wavefront."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

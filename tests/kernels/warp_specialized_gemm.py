@@ -1,6 +1,7 @@
 """A Hopper matrix product with hand-written roles: one warp group copies, one multiplies."""
 
 import numpy as np
+
 import tilelang
 import tilelang.language as T
 

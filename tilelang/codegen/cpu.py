@@ -35,22 +35,13 @@ class CpuError(Exception):
         self.diagnostics = tuple(diagnostics)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuOptions:
-    """Choices of a CPU compilation. `cpu` is what code is made for; None is this host."""
-
-    cpu: llvm.HostCpu | None = None
-    keep_source: bool = True
-
-
-def build_cpu(func: Any, *, options: CpuOptions | None = None) -> CpuArtifact:
+def build_cpu(func: Any, *, options: Any = None) -> CpuArtifact:
     """Compile a lowered PrimFunc for the CPU; raises `CpuError` with diagnostics.
 
     `func` is the result of the CPU pipeline: no tile operations, no thread indices. See
-    `cpu_artifact` for the result and how it is called.
+    `cpu_artifact` for the result and how it is called. No option changes what is built.
     """
-    options = options or CpuOptions()
-    cpu = options.cpu or llvm.host_cpu()
+    cpu = llvm.host_cpu()
     printer = print_cpu(func)
     object_code = llvm.compile_llvm(printer.text, printer.forwarders, cpu)
     return CpuArtifact(
@@ -63,7 +54,7 @@ def build_cpu(func: Any, *, options: CpuOptions | None = None) -> CpuArtifact:
         triple=cpu.triple,
         cpu=cpu.name,
         object_code=object_code,
-        source=printer.text if options.keep_source else "",
+        source=printer.text,
     )
 
 

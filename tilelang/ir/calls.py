@@ -28,7 +28,7 @@ TILE_OPS: Final = tuple(SCHEMAS)
 ANNOTATIONS: Final = ("annotate", "assume")
 
 PURE_SCALARS: Final = (
-    "erf", "sigmoid", "bfe", "reinterpret", "extract_lane", "make_vector", "truncdiv", "truncmod",
+    "expm1", "erfc", "bfe", "extract_lane", "make_vector", "dp4a",
 )  # fmt: skip
 
 # Thread-level operators that read and write elements by reference (regions of extent 1) or

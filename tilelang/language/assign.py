@@ -6,14 +6,14 @@ import ast
 from typing import Any
 
 from tilelang.language import expressions
-from tilelang.language.frame import Frame
+from tilelang.language.frame import Frame, Local
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import reject, warn
 from tilelang.program.expr import Const, Expr, Intrinsic, Load, Var, VarRef, walk
 from tilelang.program.stmt import Let, Store
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
-from tilelang_diagnostics.model import Label, Span
+from tilelang_diagnostics.model import Label, Severity, Span
 
 
 def assign(frame: Frame, node: ast.Assign) -> None:
@@ -98,6 +98,7 @@ def augmented(frame: Frame, node: ast.AugAssign) -> None:
         index = expressions.evaluate(frame, node.target.slice)
         value = expressions.evaluate(frame, node.value)
         if is_unknown(buffer) or contains_unknown(index) or is_unknown(value):
+            frame.trace.complete = False
             return
         current = buffer[index]
         buffer[index] = expressions.apply_binary(op, current, value)
@@ -157,6 +158,7 @@ def _assign_name(frame: Frame, target: ast.Name, value: Any, fresh: bool) -> Non
             trace.emit(Store(current.buffer, current.indices, stored, **trace.position()))
             return
         if is_unknown(value):
+            frame.trace.complete = False
             return
     if isinstance(current, Var) and current.kind == "loop" and local is not None:
         warn(
@@ -168,8 +170,8 @@ def _assign_name(frame: Frame, target: ast.Name, value: Any, fresh: bool) -> Non
         )
     value = _settle(frame, target.id, value, fresh)
     is_let = isinstance(value, Var) and value.kind == "let"
-    if local is not None and local.is_let and is_let and local.region == frame.region and not frame.host:
-        _warn_rebound(target.id, span, local.span)
+    if local is not None and local.is_let and is_let and not frame.host:
+        _warn_rebound(target.id, span, local, in_same_region=local.region == frame.region)
     frame.bind(target.id, value, span, is_let=is_let)
 
 
@@ -184,13 +186,17 @@ def _settle(frame: Frame, name: str, value: Any, fresh: bool) -> Any:
     return let(frame, name, value)
 
 
-def _warn_rebound(name: str, span: Span, first: Span) -> None:
+def _warn_rebound(name: str, span: Span, local: Local, *, in_same_region: bool) -> None:
+    """A new value of the name: harmless in a straight line, lost at the end of a loop or branch."""
     warn(
         "TL135",
         f"immutable value `{name}` is bound again",
+        severity=Severity.REMARK if in_same_region else Severity.WARNING,
         span=span,
-        label="a new value of the same name",
-        labels=(Label(first, "first bound here"),),
+        label="a new value of the same name"
+        if in_same_region
+        else "this value ends with the loop or branch",
+        labels=(Label(local.span, "first bound here"),),
         help=f"declare `{name} = T.alloc_var(dtype)` if it is meant to change at run time",
     )
 
@@ -219,7 +225,8 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any, fresh: bool)
 def _store_element(frame: Frame, target: ast.Subscript, value: Any) -> None:
     container = expressions.evaluate(frame, target.value)
     index = expressions.evaluate(frame, target.slice)
-    if is_unknown(container) or contains_unknown(index):
+    if is_unknown(container) or contains_unknown(index) or is_unknown(value):
+        frame.trace.complete = False
         return
     if isinstance(container, (Buffer, VarRef)):
         with frame.trace.at(frame.span(target)):

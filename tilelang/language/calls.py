@@ -16,7 +16,7 @@ from tilelang.language.symbols import SymbolTable
 from tilelang.language.types import PointerType, Ref, TensorFactory
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.context import Reject, Trace, active_trace, reject
+from tilelang.program.context import CallSite, Reject, Trace, active_trace, reject
 from tilelang.program.expr import FLOAT32, INT32, Expr, Load, Var, VarRef
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
 from tilelang_diagnostics import CompileError
@@ -30,19 +30,41 @@ def call(frame: Frame, node: ast.Call) -> Any:
     function = expressions.evaluate(frame, node.func)
     args, kwargs = _arguments(frame, node)
     frame.trace.target_name = target_name
-    if isinstance(function, LanguageFunction):
-        return function.invoke(frame.trace, args, kwargs)
+    if isinstance(function, (LanguageFunction, TensorFactory)):
+        return _call_language(frame, node, function, args, kwargs)
     if isinstance(function, Macro):
         return _call_macro(frame, function, args, kwargs)
     if isinstance(function, (InterpretedLambda, StaticFunction)):
         return function(*args, **kwargs)
     if isinstance(function, Unknown) or expressions.is_symbol(function):
         return Unknown(f"{function}(…)")
-    if isinstance(function, (DType, TensorFactory, PointerType)):
+    if isinstance(function, (DType, PointerType)):
         return Unknown("…") if contains_unknown(args) else function(*args, **kwargs)
     if isinstance(function, (Expr, Buffer, Region)) or not callable(function):
         reject("TL121", f"`{ast.unparse(node.func)}` is not a function")
     return _call_python(frame, node, function, args, kwargs)
+
+
+def _call_language(
+    frame: Frame,
+    node: ast.Call,
+    function: LanguageFunction | TensorFactory,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Call a function of the language, which may ask where each argument stands."""
+    trace = frame.trace
+    previous = trace.call_site
+    trace.call_site = CallSite(
+        tuple(frame.span(a) for a in node.args if not isinstance(a, ast.Starred)),
+        tuple((k.arg, frame.span(k.value)) for k in node.keywords if k.arg is not None),
+    )
+    try:
+        if isinstance(function, LanguageFunction):
+            return function.invoke(trace, args, kwargs)
+        return Unknown("…") if contains_unknown(args) else function(*args, **kwargs)
+    finally:
+        trace.call_site = previous
 
 
 @dataclass(frozen=True, slots=True, eq=False)

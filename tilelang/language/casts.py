@@ -185,11 +185,7 @@ def extract_lane(vector: Any, lane: int, span: Any = None) -> Expr:
 def convert(dtype: DType, *values: Any) -> Any:
     """What calling a dtype gives: `T.float32(x)` converts, `T.float32x2(a, b)` builds a vector."""
     if not values:
-        reject(
-            "TL113",
-            f"`T.{dtype.name}()` has no value to convert",
-            help=f"write `T.{dtype.name}(x)`, or the bare `T.{dtype.name}` as a dtype",
-        )
+        return dtype
     if len(values) == 1:
         return operators.cast(values[0], dtype)
     if len(values) != dtype.lanes:

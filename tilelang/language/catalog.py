@@ -80,6 +80,7 @@ class LanguageFunction:
         """Check the call against the signature and run it; unknown operands give an unknown."""
         self.check_arguments(args, kwargs)
         if contains_unknown(args) or contains_unknown(kwargs):
+            trace.complete = False
             return Unknown(f"T.{self.name}(…)")
         self._check_target(trace)
         return self.function(*args, **kwargs)

@@ -373,6 +373,7 @@ def _visit_once(frame: Frame, node: ast.For) -> Flow:
         if isinstance(name, ast.Name):
             frame.bind(name.id, Unknown(name.id), frame.span(name))
     frame.speculative += 1
+    frame.trace.complete = False
     try:
         execute_block(frame, node.body)
     finally:
@@ -388,6 +389,7 @@ def _both_branches(frame: Frame, node: ast.If) -> Flow:
     outcomes: list[dict[str, Any]] = []
     returned: list[Any] = []
     frame.speculative += 1
+    frame.trace.complete = False
     flows: list[str] = []
     try:
         for body in (node.body, node.orelse):

@@ -7,8 +7,9 @@ from typing import Any
 from tilelang.language.catalog import CPU, HOPPER, language_function
 from tilelang.language.frames import LaunchFrame, ScopeFrame
 from tilelang.program import arith, operators
-from tilelang.program.context import active_trace, current_span, reject
+from tilelang.program.context import active_trace, argument_span, current_span, reject
 from tilelang.program.expr import Expr
+from tilelang_diagnostics.model import Applicability, Edit, Fix
 
 MAX_THREADS = 1024
 
@@ -69,8 +70,10 @@ def _launch(
         reject(
             "TL163",
             f"the grid of `T.{name}` is given as one tuple",
+            span=argument_span("blocks", 0),
             label="a tuple where extents belong",
             help=f"write the extents as separate arguments: T.{name}({inner}, …)",
+            fixes=_ungroup(inner),
         )
     if not 1 <= len(blocks) <= 3:
         reject("TL165", f"a grid has one to three extents, got {len(blocks)}")
@@ -81,6 +84,13 @@ def _launch(
     return LaunchFrame(
         tuple(_extent(b) for b in blocks), _threads(threads), current_span(), attrs
     )
+
+
+def _ungroup(inner: str) -> tuple[Fix, ...]:
+    span = argument_span("blocks", 0)
+    if span is None:
+        return ()
+    return (Fix("write separate extents", (Edit(span, inner),), Applicability.SAFE),)
 
 
 def _extent(value: Any) -> Expr:
@@ -109,6 +119,7 @@ def _threads(threads: Any) -> tuple[Expr, ...]:
         reject(
             "TL164",
             f"{total} threads in a block; 1 to {MAX_THREADS} are possible",
+            span=argument_span("threads"),
             help="use fewer threads and let each handle more elements",
         )
     return extents
@@ -122,6 +133,7 @@ def _thread_extent(value: Any) -> Expr:
         reject(
             "TL164",
             f"threads={number}: a block has 1 to {MAX_THREADS} threads",
+            span=argument_span("threads"),
             label="must be positive",
             help="128 is a good first choice",
         )

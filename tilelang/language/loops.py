@@ -7,7 +7,7 @@ from typing import Any
 from tilelang.language.catalog import language_function
 from tilelang.language.frames import LoopFrame, LoopRange
 from tilelang.program import arith, operators
-from tilelang.program.context import current_span, reject, warn
+from tilelang.program.context import argument_span, current_span, reject, warn
 from tilelang.program.expr import INT32, Const, Expr
 from tilelang.program.stmt import Attrs, LoopKind
 
@@ -30,7 +30,7 @@ def Parallel(
     """
     if not extents:
         reject("TL113", "`T.Parallel` needs at least one extent", help="T.Parallel(64, 64)")
-    ranges = tuple(LoopRange(Const(0, INT32), _bound(e, "extent")) for e in extents)
+    ranges = tuple(LoopRange(Const(0, INT32), _bound(e, "extent", n)) for n, e in enumerate(extents))
     given = {"coalesced_width": coalesced_width, "loop_layout": loop_layout,
              "prefer_async": prefer_async, **(annotations or {})}  # fmt: skip
     if loop_layout is not None and len(getattr(loop_layout, "shape", extents)) != len(extents):
@@ -209,11 +209,12 @@ def _loop(kind: LoopKind, start: Any, stop: Any, step: Any, annotations: Any) ->
     )
 
 
-def _bound(value: Any, what: str) -> Expr:
+def _bound(value: Any, what: str, position: int | None = None) -> Expr:
     if isinstance(value, (str, tuple, list, dict)) or value is None or isinstance(value, float):
         reject(
             "TL116",
             f"a loop {what} is an integer, got {value!r}",
+            span=argument_span(what, position),
             label="not an integer",
             help="pass extents as separate integers: T.Parallel(64, 32)",
         )

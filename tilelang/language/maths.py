@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilelang.language import fast_maths, integers
 from tilelang.language.catalog import LanguageFunction, language_function
 from tilelang.language.operands import ScalarLike, choice, intrinsic, known
 from tilelang.program import operators
@@ -265,4 +266,6 @@ FUNCTIONS = (
     *(_integral(name, *row) for name, row in INTEGRAL.items()),
     *(_test(name, *row) for name, row in TESTS.items()),
     *(_binary(name, *row) for name, row in BINARY.items()),
+    *fast_maths.FUNCTIONS,
+    *integers.FUNCTIONS,
 )  # fmt: skip

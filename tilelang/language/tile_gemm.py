@@ -314,4 +314,4 @@ FUNCTIONS = (
     gemm, wgmma_gemm, tcgen05_gemm, gemm_sp, gemm_blockscaled, mma_gemm_blockscaled,
     tcgen05_gemm_blockscaled,
 )  # fmt: skip
-VALUES = {"GemmWarpPolicy": GemmWarpPolicy}
+CONSTANTS = {"GemmWarpPolicy": GemmWarpPolicy}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tilelang.language import reducers, tile_scan
 from tilelang.language.catalog import language_function
 from tilelang.language.operands import (
     FRAGMENT,
@@ -317,5 +318,5 @@ def _batch(function: str, batch: Any) -> int | None:
 
 FUNCTIONS = (
     reduce, reduce_sum, reduce_max, reduce_min, reduce_abssum, reduce_absmax, reduce_bitand,
-    reduce_bitor, reduce_bitxor, any_of, all_of,
+    reduce_bitor, reduce_bitxor, any_of, all_of, *tile_scan.FUNCTIONS, *reducers.FUNCTIONS,
 )  # fmt: skip

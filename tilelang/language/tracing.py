@@ -83,7 +83,7 @@ def trace_kernel(
     blocking = any(d.is_error for d in trace.diagnostics)
     if complete and not blocking:
         function = tracer.function()
-        for found in check_function(function):
+        for found in check_function(function, complete=trace.complete):
             trace.report(found)
         if has_errors(trace.diagnostics):
             function = None

@@ -9,10 +9,10 @@ from tilelang.dtypes import SCALARS, DType, as_dtype
 from tilelang.language.catalog import language_function
 from tilelang.program import arith, operators
 from tilelang.program.buffer import Buffer, BufferRole, Dim, Scope
-from tilelang.program.context import active_trace, reject, warn
+from tilelang.program.context import active_trace, argument_span, reject, warn
 from tilelang.program.expr import Expr, Var
 from tilelang.program.unknown import Unknown, contains_unknown
-from tilelang_diagnostics.model import Span
+from tilelang_diagnostics.model import Applicability, Edit, Fix, Span
 from tilelang_diagnostics.suggest import did_you_mean
 
 
@@ -159,7 +159,7 @@ def _view_of(source: Buffer, shape: Any, dtype: Any, strides: Any) -> Buffer:
     )  # fmt: skip
 
 
-def resolve_dtype(value: Any) -> DType:
+def resolve_dtype(value: Any, position: int | None = 1) -> DType:
     """The dtype a user means, or a diagnostic; unknown symbols give a symbolic dtype."""
     if isinstance(value, Var) and value.kind == "symbol":
         return DType(value.name, "symbol", 0)
@@ -172,11 +172,20 @@ def resolve_dtype(value: Any) -> DType:
         names = (*SCALARS, "half", "float", "double", "int", "long")
         text = value if isinstance(value, str) else type(value).__name__
         hint = did_you_mean(text, names) if isinstance(value, str) else ""
-        reject("TL230", f"`{text}` is not a dtype{hint}", help="for example `T.float16` or 'int8'")
+        reject(
+            "TL230",
+            f"`{text}` is not a dtype{hint}",
+            span=argument_span("dtype", position),
+            help="for example `T.float16` or 'int8'",
+        )
     if value == "float8_e4m3" and isinstance(value, str):
         warn(
             "TL231",
             "`float8_e4m3` names no format of its own; `float8_e4m3fn` is taken",
+            span=(span := argument_span("dtype", position)),
+            fixes=() if span is None else (
+                Fix("write 'float8_e4m3fn'", (Edit(span, '"float8_e4m3fn"'),), Applicability.SAFE),
+            ),
             help="write `float8_e4m3fn` (finite, no infinities) or `float8_e4m3fnuz`",
         )
     return found

@@ -15,6 +15,8 @@ from tilelang.layout.swizzle import (
     make_linear_layout,
     make_quarter_bank_swizzled_layout,
     make_swizzled_layout,
+    make_tcgen05mma_swizzled_layout,
+    make_wgmma_swizzled_layout,
 )
 
 __all__ = [
@@ -26,4 +28,6 @@ __all__ = [
     "make_linear_layout",
     "make_quarter_bank_swizzled_layout",
     "make_swizzled_layout",
+    "make_tcgen05mma_swizzled_layout",
+    "make_wgmma_swizzled_layout",
 ]

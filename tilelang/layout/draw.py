@@ -66,33 +66,32 @@ def draw_svg(
     rows, columns = len(grid.cells), len(grid.cells[0])
     left, top = 30, 40 if title else 20
     width = left + columns * cell + 20
-    footer = (*grid.notes,)
-    height = top + rows * _CELL_HEIGHT + 10 + 14 * len(footer)
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="monospace" font-size="10">',
-        f'<rect width="{width}" height="{height}" fill="#fff"/>',
-    ]
-    if title:
-        out.append(f'<text x="{left}" y="14" font-size="12">{escape(title)}</text>')
-    out.append('<g text-anchor="middle">')
+    height = top + rows * _CELL_HEIGHT + 10 + 14 * len(grid.notes)
+    rects, texts = [], []
     for c in range(columns):
-        out.append(f'<text x="{left + c * cell + cell // 2}" y="{top - 6}">{c}</text>')
+        texts.append(f'<text x="{left + c * cell + cell // 2}" y="{top - 6}">{c}</text>')
     for r, (row, groups) in enumerate(zip(grid.cells, grid.groups, strict=True)):
         y = top + r * _CELL_HEIGHT
-        out.append(f'<text x="{left // 2}" y="{y + 13}">{r}</text>')
+        texts.append(f'<text x="{left // 2}" y="{y + 13}">{r}</text>')
         for c, (text, group) in enumerate(zip(row, groups, strict=True)):
             x = left + c * cell
-            out.append(
-                f'<rect x="{x}" y="{y}" width="{cell}" height="{_CELL_HEIGHT}" '
-                f'fill="hsl({group * 47 % 360},70%,84%)" stroke="#999" stroke-width=".5"/>'
-                f'<text x="{x + cell // 2}" y="{y + 13}">{text}</text>'
-            )
-    out.append("</g>")
-    for k, note in enumerate(footer):
+            fill = f"hsl({group * 47 % 360},70%,84%)"
+            size = f'width="{cell}" height="{_CELL_HEIGHT}"'
+            rects.append(f'<rect x="{x}" y="{y}" {size} fill="{fill}"/>')
+            texts.append(f'<text x="{x + cell // 2}" y="{y + 13}">{text}</text>')
+    size = f'width="{width}" height="{height}"'
+    namespace = "http://www.w3.org/2000/svg"
+    out = [f'<svg xmlns="{namespace}" viewBox="0 0 {width} {height}" {size}>']
+    out.append(f'<rect {size} fill="#fff"/>')
+    out.append('<g stroke="#999" stroke-width=".5">' + "".join(rects) + "</g>")
+    out.append('<g font-family="monospace" font-size="10">')
+    out.append('<g text-anchor="middle">' + "".join(texts) + "</g>")
+    if title:
+        out.append(f'<text x="{left}" y="14" font-size="12">{escape(title)}</text>')
+    for k, note in enumerate(grid.notes):
         y = top + rows * _CELL_HEIGHT + 18 + 14 * k
         out.append(f'<text x="{left}" y="{y}" fill="#555">{escape(note)}</text>')
-    return "\n".join([*out, "</svg>", ""])
+    return "\n".join([*out, "</g></svg>", ""])
 
 
 def _grid(layout: AnyLayout, max_rows: int, max_columns: int) -> _Grid:

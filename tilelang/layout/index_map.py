@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilelang.layout.digits import DigitMap, recognise
-from tilelang.layout.expr import Expr, Var, as_expr, evaluate, same, text
+from tilelang.layout.expr import Const, Expr, Var, as_expr, evaluate, same, text
 from tilelang.layout.lazy import np
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class IndexMap:
     def _tabulate(cls, shape: tuple[int, ...], fn: Callable[..., Any]) -> IndexMap:
         rows = []
         for index in itertools.product(*(range(n) for n in shape)):
-            rows.append([operator.index(value) for value in _as_tuple(fn(*index))])
+            rows.append([_as_int(value) for value in _as_tuple(fn(*index))])
         table = np.array(rows, dtype=np.int64)
         return cls.of_table(table.T.reshape(table.shape[1], *shape))
 
@@ -174,3 +174,9 @@ def unflatten(position: Any, shape: Sequence[int]) -> tuple[Any, ...]:
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _as_int(value: Any) -> int:
+    number = as_expr(value)
+    assert isinstance(number, Const)
+    return number.value

@@ -110,6 +110,24 @@ def make_quarter_bank_swizzled_layout(buffer: HasShape) -> Layout:
     return bank_swizzle(*_tile(buffer), SwizzleMode.QUARTER_BANK)
 
 
+def make_wgmma_swizzled_layout(
+    buffer: HasShape, continuity: int | None = None, k_major: bool = True
+) -> Layout:
+    """The layout a WGMMA operand wants: the widest named swizzle that fits rows of `continuity`
+    elements (all of the last dimension by default). Both majors are stored the same way."""
+    del k_major
+    shape, bits = _tile(buffer)
+    row = shape[-1] if continuity is None else continuity
+    return bank_swizzle(shape, bits, swizzle_mode((*shape[:-1], row), bits))
+
+
+def make_tcgen05mma_swizzled_layout(
+    buffer: HasShape, continuity: int | None = None, k_major: bool = True
+) -> Layout:
+    """The layout a tcgen05 operand in shared memory wants, which is that of WGMMA."""
+    return make_wgmma_swizzled_layout(buffer, continuity, k_major)
+
+
 def make_linear_layout(buffer: HasShape | Sequence[int] | int) -> Layout:
     """Row-major, of a buffer or of a shape."""
     return Layout.row_major(getattr(buffer, "shape", buffer))

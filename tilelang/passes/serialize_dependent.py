@@ -1,7 +1,7 @@
 """A T.Parallel loop whose iterations depend on each other runs in order.
 
 Before: for i, j in T.Parallel(64, 64): total[i] = total[i] + x[i, j]
-After:  for i in T.Parallel(64): for j in range(64): total[i] = total[i] + x[i, j]
+After:  for i in T.Parallel(64): for j in T.serial(64): total[i] = total[i] + x[i, j]
 
 A loop that stays parallel has independent iterations: no two of them touch the same element of
 a buffer that either writes. Code generators rely on it.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilelang.analysis.reductions import is_reduction
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.tile_op import op_of
 from tilelang.ir.visit import Rewriter, collect, substitute, uses, with_body
@@ -34,7 +35,7 @@ class _Serialize(Rewriter):
         dependent = _dependent_loops(nest, body)
         rebuilt = self.any(body)
         for loop in reversed(nest):
-            kept = not any(loop.loop_var.same_as(d.loop_var) for d in dependent)
+            kept = not any(loop is d for d in dependent)
             rebuilt = build.replace_body(loop, rebuilt) if kept else _serial(loop, rebuilt)
         self._ctx.count("serialized loops", len(dependent))
         return rebuilt
@@ -54,9 +55,12 @@ def parallel_nest_of(loop: Any) -> list[Any]:
 
 
 def _serial(loop: Any, body: tirx.Stmt) -> tirx.Stmt:
+    """`loop` in order; a reduction is marked, because the author left its order open."""
     kept = {
         k: v for k, v in loop.annotations.items() if k not in (attrs.PARALLEL, attrs.PARALLEL_RANK)
     }
+    if is_reduction(loop.loop_var, body):
+        kept[attrs.REDUCTION] = True
     return build.loop(
         loop.loop_var, loop.extent, body, low=loop.min, annotations=kept, span=loop.span
     )

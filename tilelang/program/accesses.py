@@ -169,7 +169,10 @@ def _reads(expr: ex.Expr, stmt: st.Stmt) -> Iterator[Access]:
             for arg in node.args:
                 if isinstance(arg, Region):
                     # A reference handed to an intrinsic may be read and written.
-                    yield Access(arg.buffer, arg.ranges, "write", node.span or stmt.span, stmt)
+                    kind: AccessKind = "update" if node.name.startswith("atomic_") else "write"
+                    if node.name in ("atomic_store", "access_ptr", "address_of"):
+                        kind = "write"
+                    yield Access(arg.buffer, arg.ranges, kind, node.span or stmt.span, stmt)
 
 
 def _points(indices: tuple[ex.Expr, ...]) -> tuple[Range, ...]:

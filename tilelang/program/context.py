@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilelang_diagnostics import code_of
@@ -27,6 +27,14 @@ class Reject(Exception):
         self.diagnostic = diagnostic
 
 
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """Where the arguments of the language call in progress stand in the user's text."""
+
+    positional: tuple[Span, ...] = ()
+    keywords: tuple[tuple[str, Span], ...] = ()
+
+
 class Trace:
     """Open blocks, diagnostics so far, and the current position in the user's source."""
 
@@ -42,6 +50,10 @@ class Trace:
         # The Python name a value is being assigned to, so that a buffer is called what its
         # author calls it.
         self.target_name: str | None = None
+        self.call_site = CallSite()
+        # Whether every statement of the user is in the program: false once something unknown was
+        # left out, so that no check concludes from what is missing.
+        self.complete = True
 
     def emit(self, stmt: Stmt) -> None:
         """Append `stmt` to the innermost open block."""
@@ -127,6 +139,19 @@ def current_span() -> Span | None:
     """The span the active trace is at."""
     trace = active_trace()
     return trace.span if trace else None
+
+
+def argument_span(keyword: str, position: int | None = None) -> Span | None:
+    """The span of one argument of the language call in progress, or of the whole call."""
+    trace = active_trace()
+    if trace is None:
+        return None
+    for name, span in trace.call_site.keywords:
+        if name == keyword:
+            return span
+    if position is not None and position < len(trace.call_site.positional):
+        return trace.call_site.positional[position]
+    return trace.span
 
 
 def make_diagnostic(

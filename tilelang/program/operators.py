@@ -34,6 +34,10 @@ def binary(op: str, left: Any, right: Any) -> Any:
         return Unknown(f"({left} {op} {right})")
     if (op == "==" or op == "!=") and not (_is_scalar(left) and _is_scalar(right)):
         return op == "!="  # an expression never equals None, a string or a tuple
+    if _is_container(left) or _is_container(right):
+        # `[1] * num_stages` with a stage count the text does not give.
+        if all(_is_container(v) or _is_symbol(v) for v in (left, right)):
+            return Unknown(f"({left} {op} {right})")
     lhs, rhs = as_operands(left, right, op)
     if op == "/" and lhs.dtype.is_integer and rhs.dtype.is_integer:
         reject(
@@ -299,6 +303,14 @@ def _value(value: Any, what: str) -> Any:
     if item is not None and getattr(value, "shape", None) == ():
         return item()
     reject("TL116", f"{type(value).__name__} cannot be part of an expression ({what})")
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, (list, tuple, str))
+
+
+def _is_symbol(value: Any) -> bool:
+    return isinstance(value, ex.Var) and value.kind == "symbol"
 
 
 def _is_scalar(value: Any) -> bool:

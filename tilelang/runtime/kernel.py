@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilelang.codegen.cpu_artifact import CpuArtifact, CpuMessage
+from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.dtypes import DType
 from tilelang.options import CompileOptions
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.stmt import Function
 from tilelang.runtime.arguments import bind
 from tilelang.runtime.build import Built
+from tilelang.runtime.cpu import CpuAssertionError
 from tilelang.runtime.effects import written_parameters
 from tilelang.runtime.fast_call import NO_FAST_PATH, make_fast_call
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
@@ -87,8 +88,8 @@ class JITKernel:
                     if result is not NO_FAST_PATH:
                         return result
             return self._slow_call(args, kwargs)
-        except RuntimeError as error:
-            raise _assertion_error(error, self.name) or error from None
+        except CpuAssertionError as failed:
+            raise _assertion_error(failed, self.name) from None
 
     def _slow_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         bound = bind(self.signature, args, kwargs, self._written)
@@ -145,6 +146,10 @@ class JITKernel:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What the compiler noticed: warnings and remarks."""
         return self._built.compiled.diagnostics
+
+    def written_inputs(self) -> list[int]:
+        """Positions among the arguments of the tensors the kernel stores to."""
+        return [i for i, p in enumerate(self.signature.inputs) if p in self._written]
 
     # Its source.
 
@@ -233,18 +238,15 @@ def _slot_order(signature: Signature, artifact: CpuArtifact) -> tuple[Parameter,
     return tuple(order)
 
 
-def _assertion_error(error: RuntimeError, name: str) -> Exception | None:
+def _assertion_error(failed: CpuAssertionError, name: str) -> Exception:
     """TL721 or TL722 for an assertion that failed while the kernel ran."""
-    message = getattr(error, "message", None)
-    if not isinstance(message, CpuMessage):
-        return None
-    host = bool(getattr(error, "host", False))
-    code = "TL721" if host else "TL722"
+    message = failed.message
+    code = "TL721" if failed.host else "TL722"
     span = None
     if message.line > 0:
         span = Span(message.file, message.line, max(1, message.column),
                     max(message.line, message.end_line), max(1, message.end_column))  # fmt: skip
-    what = "the arguments break an assumption of" if host else "an assertion failed in"
+    what = "the arguments break an assumption of" if failed.host else "an assertion failed in"
     return error_for(
         (Diagnostic(code, code_of(code).severity, f"{what} {name}: {message.text}", span=span),)
     )

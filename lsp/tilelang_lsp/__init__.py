@@ -1,0 +1,1 @@
+"""What an editor shows about kernels while they are typed: `tilelang lsp`."""

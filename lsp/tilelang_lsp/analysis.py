@@ -1,0 +1,143 @@
+"""What does the compiler know about this text? Text in, values out; no disk, no editor types.
+
+`analyse` runs the static front end and the lint rules and keeps what an editor may ask for.
+Broken text is read around its broken lines (`recovery.py`); a statement that is being typed says
+nothing about the definition it stands in, so that definition's other findings wait until it
+parses again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tilelang.language.frame import FrameEnvironment
+from tilelang.language.frontend import Parsed, StaticResult, parse_static
+from tilelang.language.source import syntax_error
+from tilelang.language.symbols import SymbolTable
+from tilelang.program.stmt import Launch as LaunchStatement
+from tilelang.program.stmt import walk_statements
+from tilelang.program.text import expr_text
+from tilelang_diagnostics import Diagnostic, Span, diagnose
+from tilelang_lint.engine import findings, mentions_tilelang
+from tilelang_lint.rules import RULES, Subject
+from tilelang_lsp import describe, outline
+from tilelang_lsp.model import Analysis, Kernel, Launch, Symbol
+from tilelang_lsp.recovery import Recovered, recover
+
+
+def analyse(
+    text: str, path: str, values: Mapping[str, Any] | None = None, target: str | None = None
+) -> Analysis:
+    """Everything an editor may ask about one version of a file. Never raises for its text."""
+    if not mentions_tilelang(text):
+        return Analysis(path, text)
+    recovered = recover(text)
+    if isinstance(recovered, SyntaxError):
+        return Analysis(path, text, (syntax_error(path, recovered),), complete=False)
+    try:
+        return _analyse(text, path, recovered, values or {}, target)
+    except Exception as error:  # ours: the editor keeps what it knew and says so
+        return Analysis(path, text, (_internal(path, error),), complete=False)
+
+
+def _analyse(
+    text: str, path: str, recovered: Recovered, values: Mapping[str, Any], target: str | None
+) -> Analysis:
+    kernels = parse_static(recovered.text, path, values=values, target=target)
+    subject = Subject(path, recovered.text, kernels)
+    found = [d for rule in RULES for d in rule(subject)]
+    names = outline.imports(recovered.tree)
+    return Analysis(
+        path,
+        text,
+        _diagnostics(found, text, path, recovered),
+        _symbols(kernels, path),
+        tuple(_kernel(parsed) for parsed in kernels),
+        outline.outline(recovered.tree, path, recovered.text, kernels),
+        names.aliases,
+        names.imported,
+    )
+
+
+def _diagnostics(
+    found: Iterable[Diagnostic], text: str, path: str, recovered: Recovered
+) -> tuple[Diagnostic, ...]:
+    """The findings that stand although some lines were replaced, the syntax error first."""
+    ranges = recovered.definitions_broken()
+    standing = [d for d in found if not _lies_in(d.span, ranges)]
+    if recovered.error is not None:
+        standing.append(syntax_error(path, recovered.error))
+    return findings(standing, text, path)
+
+
+def _lies_in(span: Span | None, ranges: Iterable[tuple[int, int]]) -> bool:
+    return span is not None and any(first <= span.line <= last for first, last in ranges)
+
+
+def _kernel(parsed: Parsed) -> Kernel:
+    launches: tuple[Launch, ...] = ()
+    if parsed.function is not None:
+        launches = tuple(
+            _launch(s) for s in walk_statements(parsed.function.body)
+            if isinstance(s, LaunchStatement) and s.span is not None
+        )  # fmt: skip
+    values = tuple((name, repr(value)) for name, value in parsed.assumed.items())
+    return Kernel(parsed.name, parsed.definition.span, launches, values)
+
+
+def _launch(launch: LaunchStatement) -> Launch:
+    assert launch.span is not None
+    grid = tuple(expr_text(extent) for _, extent in launch.blocks)
+    return Launch(launch.span, grid, tuple(expr_text(extent) for _, extent in launch.threads))
+
+
+def _symbols(kernels: StaticResult, path: str) -> tuple[Symbol, ...]:
+    """The symbols of all kernels and of the functions around them, each binding once.
+
+    A macro's own names are bound anew by every kernel that inlines it, and a factory's names are
+    used by every kernel in it: those are one symbol with all uses.
+    """
+    merged: dict[tuple[str, Span], Symbol] = {}
+    for table in _tables(kernels):
+        for symbol in table.symbols:
+            if symbol.span.file != path:
+                continue
+            new = Symbol(
+                symbol.name, symbol.kind, symbol.span, tuple(symbol.uses), symbol.detail,
+                symbol.function, describe.notes(symbol.value),
+            )  # fmt: skip
+            key = (symbol.name, symbol.span)
+            merged[key] = _merge(merged[key], new) if key in merged else new
+    return tuple(sorted(merged.values(), key=lambda s: s.span))
+
+
+def _merge(known: Symbol, new: Symbol) -> Symbol:
+    uses = tuple(dict.fromkeys((*known.uses, *new.uses)))
+    better = new if new.detail and not known.detail else known
+    return replace(better, uses=uses)
+
+
+def _tables(kernels: StaticResult) -> Iterator[SymbolTable]:
+    """The kernels' tables, then those of the functions and module around them, each once."""
+    seen: set[int] = set()
+    for parsed in kernels:
+        tables = [parsed.symbols]
+        env = parsed.definition.env
+        while isinstance(env, FrameEnvironment):
+            tables.append(env.frame.symbols)
+            env = env.frame.env
+        for table in tables:
+            if id(table) not in seen:
+                seen.add(id(table))
+                yield table
+
+
+def _internal(path: str, error: Exception) -> Diagnostic:
+    return diagnose(
+        "TL900",
+        f"the analysis failed with {type(error).__name__}: {error}",
+        Span(path, 1, 1, 1, 1),
+        help="please report this together with the file",
+    )

@@ -1,0 +1,175 @@
+"""What does the server know about a file? Plain values in editor terms, free of compiler objects.
+
+They are made by `analysis.py` in the worker process and travel to the server, so everything here
+pickles. Positions are those of `tilelang_diagnostics`: 1-based, columns in code points, the end
+exclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tilelang_diagnostics import Diagnostic, Span
+
+SymbolKind = Literal[
+    "parameter", "buffer", "variable", "loop", "block", "constant", "dim", "function", "unknown"
+]
+OutlineKind = Literal["kernel", "function", "macro", "class", "buffer", "parameter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One binding of a name: `span` is the name where it is bound, `uses` its reads.
+
+    `detail` is the short type a hint shows, empty when unknown; `notes` are lines for a hover.
+    """
+
+    name: str
+    kind: SymbolKind
+    span: Span
+    uses: tuple[Span, ...]
+    detail: str
+    function: str
+    notes: tuple[str, ...] = ()
+
+    def at(self, line: int, column: int) -> Span | None:
+        """The binding or use that covers a position (its end included), if any."""
+        for span in (self.span, *self.uses):
+            if span.line == line and span.column <= column <= span.end_column:
+                return span
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch: `span` is the `with` header's frame, extents as Python text."""
+
+    span: Span
+    grid: tuple[str, ...]
+    threads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel; `values` are those assumed for what the text leaves open."""
+
+    name: str
+    span: Span
+    launches: tuple[Launch, ...]
+    values: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A definition and what is defined in it; `whole` is all of its text, `name_span` its name."""
+
+    name: str
+    kind: OutlineKind
+    whole: Span
+    name_span: Span
+    detail: str = ""
+    children: tuple[Outline, ...] = ()
+
+    def walk(self) -> Iterator[Outline]:
+        """This definition and all below, outermost first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything known about one version of one file.
+
+    `aliases` are the names the file gives to `tilelang.language`; `imported` maps names it takes
+    out of it. `complete` is false when the text could not be read at all: then only
+    `diagnostics` mean something and what was known before still serves.
+    """
+
+    path: str
+    text: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
+    outline: tuple[Outline, ...] = ()
+    aliases: tuple[str, ...] = ()
+    imported: tuple[tuple[str, str], ...] = ()
+    complete: bool = True
+
+    def symbol_at(self, line: int, column: int) -> Symbol | None:
+        """The symbol bound or used at a position; the shortest name wins at a border."""
+        found = [s for s in self.symbols if s.at(line, column)]
+        return found[0] if found else None
+
+    def functions_around(self, line: int) -> tuple[str, ...]:
+        """Names of the functions whose text holds a line, outermost first."""
+        return tuple(
+            node.name
+            for top in self.outline
+            for node in top.walk()
+            if node.kind in ("kernel", "function", "macro")
+            and node.whole.line <= line <= node.whole.end_line
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a language function as its signature writes it."""
+
+    name: str
+    text: str
+    keyword: bool  # may be given by name
+    variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name of the language: what completion, hover and signature help say about it."""
+
+    name: str
+    kind: str
+    doc: str
+    parameters: tuple[Parameter, ...] | None = None  # None: no function
+    targets: tuple[str, ...] = ()
+    file: str = ""
+    line: int = 0
+
+    @property
+    def signature(self) -> str:
+        """`copy(src, dst, *, coalesced_width=None)`; just the name when it is no function."""
+        if self.parameters is None:
+            return self.name
+        return f"{self.name}({', '.join(p.text for p in self.parameters)})"
+
+    @property
+    def summary(self) -> str:
+        """The first line of the documentation."""
+        return self.doc.partition("\n")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All names of the language."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    def find(self, analysis: Analysis, dotted: str) -> Entry | None:
+        """The entry that `T.copy`, or `copy` imported by name, means in a file."""
+        root, _, name = dotted.rpartition(".")
+        if root in analysis.aliases:
+            return self.entries.get(name)
+        if not root:
+            return self.entries.get(dict(analysis.imported).get(name, ""))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A note drawn into a line at a position; `label` is short, `tooltip` says all."""
+
+    line: int
+    column: int
+    label: str
+    tooltip: str = ""

@@ -1,0 +1,100 @@
+"""Which definitions does a file hold, and under which names does it know the language?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tilelang.language.frontend import Parsed
+from tilelang.language.source import SourceFile
+from tilelang_diagnostics import Span
+from tilelang_lsp.model import Outline, OutlineKind
+
+LANGUAGE = "tilelang.language"
+
+
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """Names for the language as a module, and names taken out of it (`copy` -> `copy`)."""
+
+    aliases: tuple[str, ...]
+    imported: tuple[tuple[str, str], ...]
+
+
+def imports(tree: ast.Module) -> Imports:
+    """What the import statements of a file, wherever they stand, say about the language."""
+    aliases: dict[str, None] = {}
+    imported: dict[str, str] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for name in names:
+                    if name.name == LANGUAGE:
+                        aliases[name.asname or LANGUAGE] = None
+                    elif name.name == "tilelang":
+                        aliases[f"{name.asname or 'tilelang'}.language"] = None
+            case ast.ImportFrom(module="tilelang", names=names):
+                for name in names:
+                    if name.name == "language":
+                        aliases[name.asname or name.name] = None
+            case ast.ImportFrom(module="tilelang.language", names=names):
+                for name in names:
+                    imported[name.asname or name.name] = name.name
+    return Imports(tuple(aliases), tuple(imported.items()))
+
+
+def outline(
+    tree: ast.Module, path: str, text: str, kernels: Iterable[Parsed]
+) -> tuple[Outline, ...]:
+    """The classes and functions of a file; kernels list their parameters and buffers."""
+    source = SourceFile(path, text, tree, text.split("\n"))
+    known = {parsed.definition.span: parsed for parsed in kernels}
+    return tuple(_definitions(tree, source, known))
+
+
+def _definitions(
+    parent: ast.AST, source: SourceFile, kernels: dict[Span, Parsed]
+) -> Iterator[Outline]:
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            name_span = _name_span(node, source)
+            whole = source.span(node)
+            if node.decorator_list:
+                whole = source.span(node.decorator_list[0]).to(whole)
+            inner = tuple(_definitions(node, source, kernels))
+            parsed = kernels.get(name_span)
+            if parsed is not None:
+                inner = (*_contents(parsed, source), *inner)
+            yield Outline(node.name, _kind(node, parsed), whole, name_span, "", inner)
+        elif isinstance(node, ast.stmt):
+            yield from _definitions(node, source, kernels)
+
+
+def _contents(parsed: Parsed, source: SourceFile) -> Iterator[Outline]:
+    for symbol in parsed.symbols.symbols:
+        if symbol.function != parsed.name or symbol.span.file != source.path:
+            continue
+        if symbol.kind == "parameter" or symbol.kind == "buffer":
+            yield Outline(symbol.name, symbol.kind, symbol.span, symbol.span, symbol.detail)
+
+
+def _kind(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, parsed: Parsed | None
+) -> OutlineKind:
+    if isinstance(node, ast.ClassDef):
+        return "class"
+    if parsed is not None:
+        return "kernel"
+    if any(ast.unparse(d).split("(")[0].endswith("macro") for d in node.decorator_list):
+        return "macro"
+    return "function"
+
+
+def _name_span(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, source: SourceFile
+) -> Span:
+    start = source.span(node)
+    words = {ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def ", ast.ClassDef: "class "}
+    column = start.column + len(words[type(node)])
+    return Span(start.file, start.line, column, start.line, column + len(node.name))

@@ -1,0 +1,447 @@
+"""Real complaints of kernel authors as data: what was written, what must be said, what is right.
+
+`wrong` carries markers (see `support.markers`); `help` is part of the help line. `right` is the
+correct variant, about which nothing is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Case:
+    """One complaint: its number in the collected list, and both kernels."""
+
+    number: str
+    about: str
+    wrong: str
+    help: str
+    right: str
+
+
+CASES: tuple[Case, ...] = (
+    Case(
+        "20",
+        "float8_e4m3 names no format of its own",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128, 128), "bfloat16"), B: T.Tensor((128, 128), "float8_e4m3")):
+                                                                            # ^^^^^^^^^^^^^ warning[TL231] float8_e4m3fn
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((128, 128), "bfloat16")
+                T.copy(A, s)
+                T.copy(s, B)
+        """,
+        "float8_e4m3fn",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128, 128), "bfloat16"), B: T.Tensor((128, 128), "float8_e4m3fn")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((128, 128), "bfloat16")
+                T.copy(A, s)
+                T.copy(s, B)
+        """,
+    ),
+    Case(
+        "21",
+        "a float used as an index",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32"), I: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                for i in T.Parallel(128):
+                    B[i] = A[I[i]]
+                           # ^^^^ error[TL234] not an integer
+        """,
+        "cast",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32"), I: T.Tensor((128,), "int64"), B: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                for i in T.Parallel(128):
+                    B[i] = A[I[i]]
+        """,
+    ),
+    Case(
+        "22",
+        "rank mismatch in a copy",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((4, 64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
+            with T.Kernel(4, threads=128) as b:
+                s = T.alloc_shared((64, 64), "float16")
+                T.copy(A, s)
+              # ^^^^^^^^^^^^ error[TL201] `A`
+                T.copy(s, B)
+        """,
+        "A[",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((4, 64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
+            with T.Kernel(4, threads=128) as b:
+                s = T.alloc_shared((64, 64), "float16")
+                T.copy(A[b, :, :], s)
+                T.copy(s, B)
+        """,
+    ),
+    Case(
+        "25",
+        "a slice that leaves an on-chip buffer",
+        """
+        @T.prim_func
+        def main(B: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((64,), "float32")
+                T.fill(s[16:80], 1)
+                     # ^^^^^^^^ error[TL221] exceeds dimension 0 of `s`
+                T.copy(s, B)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(B: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((64,), "float32")
+                T.fill(s[0:64], 1)
+                T.copy(s, B)
+        """,
+    ),
+    Case(
+        "27",
+        "a shared tile of symbolic extent",
+        """
+        n = T.dynamic("n")
+
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((n,), "float32")
+                  # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL216] `n` is only known
+                T.copy(A, s)
+        """,
+        "largest tile",
+        """
+        n = T.dynamic("n")
+
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+            with T.Kernel(T.ceildiv(n, 128), threads=128) as bx:
+                s = T.alloc_shared((128,), "float32")
+                T.copy(A[bx * 128], s)
+                T.copy(s, B[bx * 128])
+        """,
+    ),
+    Case(
+        "32",
+        "iterations of T.Parallel update one element",
+        """
+        @T.prim_func
+        def main(data: T.Tensor((16, 32), "float32"), out: T.Tensor((16,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                buf = T.alloc_shared((16,), "float32")
+                T.clear(buf)
+                for i, j in T.Parallel(16, 32):
+                    buf[i] += data[i, j]
+                  # ^^^^^^^^^^^^^^^^^^^^ warning[TL240] differ only in `j`
+                T.copy(buf, out)
+        """,
+        "reduce_sum",
+        """
+        @T.prim_func
+        def main(data: T.Tensor((16, 32), "float32"), out: T.Tensor((16,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                tile = T.alloc_fragment((16, 32), "float32")
+                total = T.alloc_fragment((16,), "float32")
+                T.copy(data, tile)
+                T.reduce_sum(tile, total, dim=1)
+                T.copy(total, out)
+        """,
+    ),
+    Case(
+        "32b",
+        "an iteration reads what another one writes",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((16,), "float32")):
+            with T.Kernel(1, threads=32) as bx:
+                for i, j in T.Parallel(16, 16):
+                    A[i] = A[j] + 1
+                  # ^^^^ warning[TL240] differ only in `j`
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((16,), "float32")):
+            with T.Kernel(1, threads=32) as bx:
+                for i in T.Parallel(16):
+                    A[i] = A[i] + 1
+        """,
+    ),
+    Case(
+        "37",
+        "an output whose dim no input gives",
+        """
+        m = T.dynamic("m")
+
+        @T.prim_func
+        def main(A: T.Tensor((64,), "float32")):
+            C = T.empty((m,), "float32")
+              # ^^^^^^^^^^^^^^^^^^^^^^^^ error[TL710] dim `m` of output `C`
+            with T.Kernel(1, threads=64) as bx:
+                for i in T.Parallel(64):
+                    C[i] = A[i]
+            return C
+        """,
+        "extent `m`",
+        """
+        m = T.dynamic("m")
+
+        @T.prim_func
+        def main(A: T.Tensor((m,), "float32")):
+            C = T.empty((m,), "float32")
+            with T.Kernel(T.ceildiv(m, 64), threads=64) as bx:
+                for i in T.Parallel(64):
+                    C[bx * 64 + i] = A[bx * 64 + i]
+            return C
+        """,
+    ),
+    Case(
+        "39",
+        "the grid as a tuple",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel((1, 1), threads=32) as (a, b):
+                        # ^^^^^^ error[TL163] one tuple
+                for i in T.Parallel(8):
+                    A[i] = 0
+        """,
+        "T.Kernel(1, 1",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1, 1, threads=32) as (a, b):
+                for i in T.Parallel(8):
+                    A[i] = 0
+        """,
+    ),
+    Case(
+        "40",
+        "a negative thread count",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=-1) as bx:
+                                   # ^^ error[TL164] 1 to 1024
+                for i in T.Parallel(8):
+                    A[i] = 0
+        """,
+        "128",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=1024) as bx:
+                for i in T.Parallel(8):
+                    A[i] = 0
+        """,
+    ),
+    Case(
+        "53",
+        "a value of a device branch used after it",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=8) as bx:
+                for i in T.serial(8):
+                    if A[i] > 0:
+                        x = A[i] * 2
+                    A[i] = x
+                         # ^ error[TL134] `x` is used outside
+        """,
+        "alloc_var",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=8) as bx:
+                x = T.alloc_var("float32", init=0)
+                for i in T.serial(8):
+                    if A[i] > 0:
+                        x = A[i] * 2
+                    A[i] = x
+        """,
+    ),
+    Case(
+        "55",
+        "gemm operands of rank 3",
+        """
+        @T.prim_func
+        def main(C: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((2, 64, 32), "float16")
+                b = T.alloc_shared((32, 64), "float16")
+                c = T.alloc_fragment((64, 64), "float32")
+                T.clear(a)
+                T.clear(b)
+                T.clear(c)
+                T.gemm(a, b, c)
+              # ^^^^^^^^^^^^^^^ error[TL207] `a`
+                T.copy(c, C)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(C: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((2, 64, 32), "float16")
+                b = T.alloc_shared((32, 64), "float16")
+                c = T.alloc_fragment((64, 64), "float32")
+                T.clear(a)
+                T.clear(b)
+                T.clear(c)
+                T.gemm(a[0, :, :], b, c)
+                T.copy(c, C)
+        """,
+    ),
+    Case(
+        "5",
+        "two pipelines of different depth share a tile",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((512, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((64, 64), "float32")
+                acc = T.alloc_fragment((64, 64), "float32")
+                T.clear(acc)
+                for k in T.Pipelined(8, num_stages=2):
+                    T.copy(A[k * 64, 0], s)
+                    for i, j in T.Parallel(64, 64):
+                        acc[i, j] += s[i, j]
+                for k in T.Pipelined(8, num_stages=4):
+              # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warning[TL505] share `s`
+                    T.copy(A[k * 64, 0], s)
+                    for i, j in T.Parallel(64, 64):
+                        acc[i, j] += s[i, j]
+                T.copy(acc, B)
+        """,
+        "same num_stages",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((512, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((64, 64), "float32")
+                acc = T.alloc_fragment((64, 64), "float32")
+                T.clear(acc)
+                for k in T.Pipelined(8, num_stages=2):
+                    T.copy(A[k * 64, 0], s)
+                    for i, j in T.Parallel(64, 64):
+                        acc[i, j] += s[i, j]
+                for k in T.Pipelined(8, num_stages=2):
+                    T.copy(A[k * 64, 0], s)
+                    for i, j in T.Parallel(64, 64):
+                        acc[i, j] += s[i, j]
+                T.copy(acc, B)
+        """,
+    ),
+    Case(
+        "56",
+        "grid axes swapped, M != N",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((1024, 64), "float16"), C: T.Tensor((1024, 256), "float16")):
+            with T.Kernel(T.ceildiv(1024, 128), T.ceildiv(256, 128), threads=128) as (bx, by):
+                c = T.alloc_fragment((128, 128), "float16")
+                T.clear(c)
+                T.copy(c, C[by * 128, bx * 128])
+                                    # ^^^^^^^^ error[TL223] `bx` ranges over 8 blocks
+        """,
+        "exchange `bx` and `by`",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((1024, 64), "float16"), C: T.Tensor((1024, 256), "float16")):
+            with T.Kernel(T.ceildiv(1024, 128), T.ceildiv(256, 128), threads=128) as (bx, by):
+                c = T.alloc_fragment((128, 128), "float16")
+                T.clear(c)
+                T.copy(c, C[bx * 128, by * 128])
+        """,
+    ),
+    Case(
+        "S3",
+        "wrong case and wrong enum members",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128, 128), "float16"), C: T.Tensor((128, 128), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((128, 128), "float16")
+                c = T.alloc_fragment((128, 128), "float32")
+                T.clear(c)
+                for k in T.pipelined(4, num_stages=2):
+                         # ^^^^^^^^^ error[TL111] did you mean `Pipelined`?
+                    T.copy(A, a)
+                    T.gemm(a, a, c, policy=T.GemmWarpPolicy.Full)
+                                                          # ^^^^ error[TL111] did you mean `FullCol` or `FullRow`?
+                T.copy(c, C)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128, 128), "float16"), C: T.Tensor((128, 128), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((128, 128), "float16")
+                c = T.alloc_fragment((128, 128), "float32")
+                T.clear(c)
+                for k in T.Pipelined(4, num_stages=2):
+                    T.copy(A, a)
+                    T.gemm(a, a, c, policy=T.GemmWarpPolicy.FullRow)
+                T.copy(c, C)
+        """,
+    ),
+    Case(
+        "S3b",
+        "T.parallel where T.Parallel was meant",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float16")):
+            with T.Kernel(1, threads=128) as bx:
+                for i in T.parallel(128):
+                       # ^^^^^^^^^^^^^^^ warning[TL119] `T.Parallel`
+                    A[i] = 0
+        """,
+        "T.Parallel",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float16")):
+            with T.Kernel(1, threads=128) as bx:
+                for i in T.Parallel(128):
+                    A[i] = 0
+        """,
+    ),
+    Case(
+        "S8",
+        "a rounded-down trip count",
+        """
+        def matmul(K=1000, block_K=64):
+            @T.prim_func
+            def main(A: T.Tensor((128, K), "float16"), C: T.Tensor((128, 64), "float16")):
+                with T.Kernel(1, threads=128) as bx:
+                    a = T.alloc_shared((128, block_K), "float16")
+                    for k in T.serial(K // block_K):
+                                    # ^^^^^^^^^^^^ warning[TL227] the last 40 of 1000 elements
+                        T.copy(A[0, k * block_K], a)
+                        T.copy(a, C)
+            return main
+        """,
+        "T.ceildiv(K, block_K)",
+        """
+        def matmul(K=1000, block_K=64):
+            @T.prim_func
+            def main(A: T.Tensor((128, K), "float16"), C: T.Tensor((128, 64), "float16")):
+                with T.Kernel(1, threads=128) as bx:
+                    a = T.alloc_shared((128, block_K), "float16")
+                    for k in T.serial(T.ceildiv(K, block_K)):
+                        T.copy(A[0, k * block_K], a)
+                        T.copy(a, C)
+            return main
+        """,
+    ),
+)

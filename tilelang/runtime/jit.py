@@ -1,0 +1,271 @@
+"""What does `@tilelang.jit` make of a function, and how does `tilelang.compile` work?
+
+    @tilelang.jit(out_idx=[-1])         # a factory: returns a kernel for its arguments
+    def matmul(M, N, K): ...            # kernel = matmul(1024, 1024, 1024); c = kernel(a, b)
+
+    @tilelang.jit                       # the kernel itself: compiles, launches, returns
+    def matmul(A, B, block=64): ...     # c = matmul(a, b)
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tilelang.language.primfunc import PrimFunc
+from tilelang.language.source import source_of
+from tilelang.options import CompileOptions, make_options
+from tilelang.program.stmt import Function
+from tilelang.runtime.build import build
+from tilelang.runtime.devices import resolve
+from tilelang.runtime.eager import EagerKernel
+from tilelang.runtime.kernel import JITKernel
+from tilelang.runtime.keys import binder, freeze_named
+from tilelang.runtime.report import warn
+from tilelang.runtime.signature import OutIdx, make_signature
+from tilelang.runtime.style import Style, style_of
+from tilelang.target import Target
+from tilelang_diagnostics import CompileError, code_of, error_for
+from tilelang_diagnostics.model import Diagnostic
+
+
+def jit(
+    func: Callable[..., Any] | PrimFunc | None = None,
+    *,
+    out_idx: OutIdx = None,
+    target: Any = None,
+    target_host: Any = None,
+    execution_backend: str | None = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: str | None = None,
+    compile_flags: Iterable[str] | str | None = None,
+) -> Any:
+    """Make a function that compiles its kernel when it is called.
+
+    Args:
+        out_idx: positions of the parameters that a call allocates and returns; negative ones count
+            from the end. Not for kernels that return `T.empty` tensors.
+        target: `cpu`, `cuda:sm_90a`, …, a dict, or `auto`; default: TILELANG_DEFAULT_TARGET.
+        pass_configs: compile options by key, see `tilelang.PassConfigKey`.
+        compile_flags: further flags for the device compiler.
+        verbose: say what is compiled.
+        target_host, execution_backend, debug_root_path: accepted, and without effect here.
+    """
+    options = make_options(pass_configs, compile_flags)
+    captured = dict(sys._getframe(1).f_locals)
+
+    def decorate(function: Any) -> Any:
+        return JitFunction(function, out_idx, target, options, bool(verbose), captured)
+
+    return decorate if func is None else decorate(func)
+
+
+def compile(
+    func: Any,
+    out_idx: OutIdx = None,
+    execution_backend: str | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    compile_flags: Iterable[str] | str | None = None,
+) -> JITKernel:
+    """Compile a `@T.prim_func`; the arguments are those of `jit`."""
+    options = make_options(pass_configs, compile_flags)
+    return compile_prim_func(as_prim_func(func), out_idx, target, options, bool(verbose))
+
+
+def compile_prim_func(
+    prim_func: PrimFunc, out_idx: OutIdx, target: Any, options: CompileOptions, verbose: bool = False
+) -> JITKernel:
+    """A kernel from a traced function and checked options."""
+    make_signature(prim_func.function, out_idx)
+    resolved: Target = resolve(target).target
+    warn(prim_func.parsed.diagnostics)
+    built = build(prim_func.function, resolved, options, verbose)
+    return JITKernel(prim_func.function, built, out_idx, options, prim_func)
+
+
+def as_prim_func(value: Any) -> PrimFunc:
+    """`value`, if it is a traced kernel; TL173 says what to pass instead."""
+    if isinstance(value, PrimFunc):
+        return value
+    help = "pass what @T.prim_func made"
+    if isinstance(value, JitFunction):
+        help = f"call {value.__name__}(...), or {value.__name__}.compile(...), to get its kernel"
+    elif callable(value):
+        help = "call the factory: tilelang.compile(factory(...)), or decorate the kernel: @T.prim_func"
+    raise error_for((_no_kernel(f"a {type(value).__name__} is not a kernel", help),))
+
+
+class JitFunction:
+    """A function decorated with `@tilelang.jit`."""
+
+    def __init__(
+        self,
+        python: Callable[..., Any] | PrimFunc,
+        out_idx: OutIdx,
+        target: Any,
+        options: CompileOptions,
+        verbose: bool,
+        captured: Mapping[str, Any],
+    ) -> None:
+        if not isinstance(python, PrimFunc) and not callable(python):
+            raise error_for((_no_kernel(f"@tilelang.jit on a {type(python).__name__}",
+                                        "decorate a function"),))  # fmt: skip
+        self.python = python
+        self.out_idx = out_idx
+        self.target = target
+        self.options = options
+        self.verbose = verbose
+        self.captured = captured
+        self._style: Style | None = None
+        self._eager: EagerKernel | None = None
+        self._bind: Callable[..., dict[str, Any]] | None = None
+        self._kernels: dict[Hashable, JITKernel] = {}
+        functools.update_wrapper(self, python)
+        self.__name__: str = python.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """A factory: its kernel. A kernel: its results, compiled on the way if need be."""
+        eager = self._eager
+        if eager is not None:
+            return eager(*args, **kwargs)
+        if isinstance(self.python, PrimFunc):
+            return self._kernel_of(self.python, ())(*args, **kwargs)
+        if self.style == "kernel":
+            return self.eager(*args, **kwargs)
+        return self._factory_kernel(args, kwargs)
+
+    @property
+    def style(self) -> Style:
+        """Whether this is a factory of kernels or a kernel itself."""
+        if self._style is None:
+            if isinstance(self.python, PrimFunc):
+                self._style = "factory"
+            else:
+                self._style = style_of(source_of(self.python)[1])
+        return self._style
+
+    @property
+    def eager(self) -> EagerKernel:
+        """The kernel, for a function that is one."""
+        if self._eager is None:
+            assert not isinstance(self.python, PrimFunc)
+            self._eager = EagerKernel(
+                self.python, self.captured, self.out_idx, self._target_kind, self._build
+            )
+        return self._eager
+
+    def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
+        """The kernel for these values, without running it; `T.const` dims are given by keyword."""
+        if isinstance(self.python, PrimFunc):
+            return self._kernel_of(self.python, ())
+        if self.style == "kernel":
+            return self.eager.compile(args, kwargs)
+        return self._factory_kernel(args, kwargs)
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> Any:
+        """The traced kernel for these values."""
+        if isinstance(self.python, PrimFunc):
+            return self.python
+        if self.style == "kernel":
+            return self.eager.function(args, kwargs)
+        return self._call_factory(args, kwargs)
+
+    def get_kernel_source(self, *args: Any, kernel_only: bool = True, **kwargs: Any) -> str:
+        """The generated code for these values."""
+        return self.compile(*args, **kwargs).get_kernel_source(kernel_only)
+
+    def par_compile(
+        self,
+        configs: Iterable[Mapping[str, Any] | Sequence[Any]],
+        num_workers: int | None = None,
+        ignore_error: bool = False,
+    ) -> list[JITKernel | None]:
+        """Kernels for several sets of values, compiled by several processes."""
+        from tilelang.runtime.parallel import build_all
+
+        functions: list[Function] = []
+        for config in configs:
+            args, kwargs = ((), config) if isinstance(config, Mapping) else (config, {})
+            traced = self.get_tir(*args, **kwargs)
+            functions.append(traced.function if isinstance(traced, PrimFunc) else traced)
+        target = resolve(self.target).target
+        built = build_all(functions, target, self.options, num_workers, ignore_error)
+        return [
+            None if b is None else JITKernel(f, b, self.out_idx, self.options)
+            for f, b in zip(functions, built, strict=True)
+        ]
+
+    # Factories.
+
+    def _factory_kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        assert not isinstance(self.python, PrimFunc)
+        if self._bind is None:
+            self._bind = binder(self.python)
+        try:
+            values = self._bind(*args, **kwargs)
+        except TypeError as error:
+            text = str(error).replace("()", "", 1)
+            code = "TL720" if "keyword" in text else "TL701"
+            raise error_for((Diagnostic(code, code_of(code).severity, text),)) from None
+        key = freeze_named(self.__name__, values)
+        kernel = self._kernels.get(key)
+        if kernel is not None:
+            return kernel
+        try:
+            made = self._call_factory(args, kwargs)
+        except CompileError as error:
+            if self.style == "unknown" and any(d.code == "TL169" for d in error.diagnostics):
+                # Its launch is in a macro: the function itself is the kernel.
+                self._style = "kernel"
+                return self.eager(*args, **kwargs)
+            raise
+        return self._kernel_of(made, key)
+
+    def _call_factory(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
+        assert not isinstance(self.python, PrimFunc)
+        made = self.python(*args, **kwargs)
+        if isinstance(made, PrimFunc):
+            return made
+        what = "nothing" if made is None else f"a {type(made).__name__}"
+        raise error_for((_no_kernel(
+            f"{self.__name__} returns {what}, not a kernel",
+            "return the function decorated with @T.prim_func", self._span()),))  # fmt: skip
+
+    def _kernel_of(self, prim_func: PrimFunc, key: Hashable) -> JITKernel:
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = compile_prim_func(
+                prim_func, self.out_idx, self.target, self.options, self.verbose
+            )
+            self._kernels[key] = kernel
+        return kernel
+
+    # What eager kernels are made with.
+
+    def _target_kind(self) -> str:
+        return str(resolve(self.target).target)
+
+    def _build(self, function: Function) -> JITKernel:
+        target = resolve(self.target).target
+        built = build(function, target, self.options, self.verbose)
+        return JITKernel(function, built, self.out_idx, self.options)
+
+    def _span(self) -> Any:
+        try:
+            source, node = source_of(self.python)  # type: ignore[arg-type]
+        except CompileError:
+            return None
+        return source.line_span(node.lineno)
+
+    def __repr__(self) -> str:
+        return f"<tilelang.jit {self.__name__}>"
+
+
+def _no_kernel(message: str, help: str, span: Any = None) -> Diagnostic:
+    return Diagnostic("TL173", code_of("TL173").severity, message, span=span, help=help)

@@ -1,0 +1,119 @@
+"""Is a call made with the same compile-time values as one before?"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from tilelang_diagnostics import code_of, error_for
+from tilelang_diagnostics.model import Diagnostic
+
+
+def freeze(value: Any) -> Hashable:
+    """`value` as a key: equal only for values a kernel cannot tell apart (1, 1.0 and True are not).
+
+    Raises TypeError for what cannot be hashed.
+    """
+    match value:
+        case float():
+            # 0.0 and -0.0 are equal and differ.
+            return (float, value.hex())
+        case int() | str() | None:
+            return (value.__class__, value)
+        case list() | tuple():
+            return (value.__class__, tuple(freeze(v) for v in value))
+        case set() | frozenset():
+            return (value.__class__, frozenset(freeze(v) for v in value))
+        case Mapping():
+            return (dict, tuple((freeze(k), freeze(v)) for k, v in value.items()))
+        case _:
+            hash(value)
+            return (value.__class__, _ById(value) if _compares_oddly(value) else value)
+
+
+def freeze_named(kernel: str, values: Mapping[str, Any]) -> Hashable:
+    """The key of several named values; TL714 names the one that cannot be hashed."""
+    frozen = []
+    for name, value in values.items():
+        try:
+            frozen.append((name, freeze(value)))
+        except TypeError:
+            raise error_for(
+                (
+                    Diagnostic(
+                        "TL714",
+                        code_of("TL714").severity,
+                        f"argument {name} of {kernel} is a {type(value).__name__}, which cannot be "
+                        "hashed, so its kernel could not be found again",
+                        help="pass numbers, strings, dtypes, or tuples, lists and dicts of them",
+                    ),
+                )
+            ) from None
+    return tuple(frozen)
+
+
+def binder(function: Callable[..., Any], without: frozenset[str] = frozenset()) -> Callable[..., dict[str, Any]]:
+    """A function with the parameters of `function` that returns what they are bound to, by name.
+
+    Generated, because it costs a tenth of `inspect.signature(...).bind`. Parameters named in
+    `without` are left out. Raises TypeError as a call of `function` would.
+    """
+    namespace: dict[str, Any] = {}
+    parameters: list[str] = []
+    names: list[str] = []
+    keyword_only = False
+    positional = True
+    for parameter in inspect.signature(function).parameters.values():
+        name = parameter.name
+        if name in without:
+            continue
+        default = ""
+        if parameter.default is not parameter.empty:
+            namespace[f"_default_{name}"] = parameter.default
+            default = f"=_default_{name}"
+        match parameter.kind:
+            case parameter.VAR_POSITIONAL:
+                parameters.append(f"*{name}")
+                keyword_only, positional = True, False
+            case parameter.VAR_KEYWORD:
+                parameters.append(f"**{name}")
+            case parameter.KEYWORD_ONLY:
+                if not keyword_only:
+                    parameters.append("*")
+                    keyword_only = True
+                parameters.append(name + default)
+            case _:
+                if positional and not default and any("=" in p for p in parameters):
+                    # An allocated parameter stood between; the rest may still be given by name.
+                    parameters.append("*")
+                    keyword_only, positional = True, False
+                parameters.append(name + default)
+        names.append(name)
+    body = ", ".join(f"{n!r}: {n}" for n in names)
+    source = f"def {function.__name__}({', '.join(parameters)}): return {{{body}}}"
+    exec(compile(source, f"<arguments of {function.__name__}>", "exec"), namespace)
+    made: Callable[..., dict[str, Any]] = namespace[function.__name__]
+    return made
+
+
+class _ById:
+    """An object that is itself only, whatever its own `==` says."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and other.value is self.value
+
+
+def _compares_oddly(value: Any) -> bool:
+    """Tensors and expressions answer `==` with something that is no bool."""
+    from tilelang.program.expr import Expr
+
+    return isinstance(value, Expr) or hasattr(value, "__array__") or hasattr(value, "__dlpack__")
