@@ -38,7 +38,7 @@ def notes(value: Any) -> tuple[str, ...]:
 def _buffer_notes(buffer: Buffer) -> Iterator[str]:
     count = _element_count(buffer)
     if count is not None and not buffer.is_global:
-        size = -(-count * buffer.dtype.bits // 8)
+        size = -(-count * buffer.dtype.bits * buffer.dtype.lanes // 8)
         yield f"{count} elements, {byte_text(size)} per block"
     if buffer.strides is not None:
         yield f"strides ({', '.join(expr_text(s) for s in buffer.strides)})"

@@ -444,4 +444,30 @@ CASES: tuple[Case, ...] = (
             return main
         """,
     ),
+    Case(
+        "S2",
+        "no launch, tile operations inside T.Parallel, a string as an extent",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((512, 512), "float16"), B: T.Tensor((512, 512), "float16"), C: T.Tensor((512, 512), "float32")):
+          # ^^^^ error[TL160]
+            for i, j, k in T.Parallel(4, 4, 4, "SSR"):
+                T.gemm(A[i * 128, k * 128], B[k * 128, j * 128], C[i * 128, j * 128])
+        """,
+        "with T.Kernel(",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((512, 512), "float16"), B: T.Tensor((512, 512), "float16"), C: T.Tensor((512, 512), "float32")):
+            with T.Kernel(4, 4, threads=128) as (i, j):
+                a = T.alloc_shared((128, 128), "float16")
+                b = T.alloc_shared((128, 128), "float16")
+                c = T.alloc_fragment((128, 128), "float32")
+                T.clear(c)
+                for k in T.Pipelined(4, num_stages=2):
+                    T.copy(A[i * 128, k * 128], a)
+                    T.copy(B[k * 128, j * 128], b)
+                    T.gemm(a, b, c)
+                T.copy(c, C[i * 128, j * 128])
+        """,
+    ),
 )

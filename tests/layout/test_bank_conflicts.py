@@ -68,9 +68,7 @@ def test_a_float_tile_read_by_columns(layout: Layout, degree: int, text: str) ->
         ([128 * lane for lane in range(8)], 16, 8, 8),
     ],
 )
-def test_known_accesses(
-    addresses: list[int], width: int, degree: int, transactions: int
-) -> None:
+def test_known_accesses(addresses: list[int], width: int, degree: int, transactions: int) -> None:
     found = bank_conflicts(addresses, width)
     assert (found.degree, found.transactions) == (degree, transactions)
 
@@ -108,9 +106,7 @@ def test_against_a_queue_per_bank(slots: list[int], width: int) -> None:
         ((64, 128), 16, SwizzleMode.FULL_BANK, "(j//64*4096 + i*64 + j%64) ^ i%8*8"),
     ],
 )
-def test_named_swizzles(
-    shape: tuple[int, int], bits: int, mode: SwizzleMode, text: str
-) -> None:
+def test_named_swizzles(shape: tuple[int, int], bits: int, mode: SwizzleMode, text: str) -> None:
     layout = make_swizzled_layout(Tile(shape, bits))
     assert layout == bank_swizzle(shape, bits, mode)
     assert str(layout) == text

@@ -95,7 +95,8 @@ def test_a_reduction_lives_where_its_row_lived(fragment: Fragment, dim: int, kee
 @given(fragments(), st.integers(1, 3))
 def test_condensing_keeps_owners(fragment: Fragment, copies: int) -> None:
     twice = Fragment(
-        fragment.shape, lambda i, j, rep: fragment(i, j, rep % fragment.replicas),
+        fragment.shape,
+        lambda i, j, rep: fragment(i, j, rep % fragment.replicas),
         replicate=fragment.replicas * copies,
     )
     condensed = twice.condense_rep_var()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -43,9 +44,9 @@ MMA_C = Fragment((8, 8), lambda i, j: (i * 4 + j // 2, j % 2))
         (
             XOR.expand((2,)),
             """
-                 0   1   2  …
-             0   0   1   2  …
-             1  33  32  35  …
+                 0   1   2   …
+             0   0   1   2   …
+             1  33  32  35   …
              …
             slice [0] of (2, 32, 32)
             2 of 32 rows, 3 of 32 columns
@@ -60,8 +61,6 @@ def test_text(layout: Layout | Fragment, expected: str) -> None:
 
 
 def test_colour_only_adds_escapes() -> None:
-    import re
-
     painted = draw_text(MMA_C, color=True)
     assert painted != draw_text(MMA_C)
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == draw_text(MMA_C)

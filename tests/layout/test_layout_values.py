@@ -28,8 +28,11 @@ def indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 def bijections(draw: st.DrawFn) -> Layout:
     """A random bijective layout: mixed-radix digits in any order, sometimes xor-swizzled."""
     factors = draw(
-        st.lists(st.lists(st.sampled_from([1, 2, 2, 3, 4]), min_size=1, max_size=3), min_size=1,
-                 max_size=3)
+        st.lists(
+            st.lists(st.sampled_from([1, 2, 2, 3, 4]), min_size=1, max_size=3),
+            min_size=1,
+            max_size=3,
+        )
     )
     shape = tuple(math.prod(f) for f in factors)
     pieces = []
@@ -147,7 +150,10 @@ def is_run(layout: Layout, dim: int, width: int) -> bool:
         (XOR_TILE, "(i, j ^ i)"),
         (CHUNKS, "(i*64 + j) ^ i%8*8"),
         (Layout((32, 32), lambda i, j: i * 33 + j), "i*33 + j"),
-        (Layout((64, 64), lambda i, j: [i // 32, j // 32, i % 32, j % 32]), "(i//32, j//32, i%32, j%32)"),
+        (
+            Layout((64, 64), lambda i, j: [i // 32, j // 32, i % 32, j % 32]),
+            "(i//32, j//32, i%32, j%32)",
+        ),
         (Layout((4, 4), lambda i, j: 0 if i > j else i * 4 + j), "overlapping 4x4, 1 wide"),
         (CHUNKS.product(Layout.row_major((2, 2))), "permuted 128x128, 8 wide"),
     ],
@@ -247,7 +253,11 @@ def test_repeat_expand_reshape() -> None:
         (lambda: XOR_TILE.reshape((5,)), ValueError, "the sizes differ"),
         (lambda: XOR_TILE.compose(CHUNKS), ValueError, "cannot feed 1 indices"),
         (lambda: Layout((4,), lambda i: i // 2).inverse(), ValueError, r"\(0,\) and \(1,\) share"),
-        (lambda: Layout((4,), lambda i: i * 2).inverse(), ValueError, "4 elements leave holes in 7"),
+        (
+            lambda: Layout((4,), lambda i: i * 2).inverse(),
+            ValueError,
+            "4 elements leave holes in 7",
+        ),
         (lambda: XOR_TILE.formula(("i",)), ValueError, "expected 2 names"),
         (lambda: Xor(0, 0, 1, 4, 2), ValueError, "may not flip the bits it reads"),
         (lambda: Xor(0, 0, 3, 4, 64), ValueError, "powers of two"),

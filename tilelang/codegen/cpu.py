@@ -42,7 +42,7 @@ def build_cpu(func: Any, *, options: Any = None) -> CpuArtifact:
     `cpu_artifact` for the result and how it is called. No option changes what is built.
     """
     cpu = llvm.host_cpu()
-    printer = print_cpu(func)
+    printer = print_cpu(func, cpu)
     object_code = llvm.compile_llvm(printer.text, printer.forwarders, cpu)
     return CpuArtifact(
         name=printer.name,
@@ -58,10 +58,10 @@ def build_cpu(func: Any, *, options: Any = None) -> CpuArtifact:
     )
 
 
-def print_cpu(func: Any) -> Printed:
+def print_cpu(func: Any, cpu: llvm.HostCpu | None = None) -> Printed:
     """The LLVM IR of `func` and its manifest, uncompiled."""
     try:
-        return _Printer(func).run()
+        return _Printer(func, cpu or llvm.host_cpu()).run()
     except Unsupported as refused:
         raise CpuError([_refusal(refused)]) from refused
 
@@ -82,11 +82,11 @@ class Printed:
 class _Printer:
     """Prints one kernel."""
 
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: Any, cpu: llvm.HostCpu) -> None:
         self.func = func
         symbol = func.attrs["global_symbol"] if "global_symbol" in func.attrs else "kernel"
         self.out = Printed(re.sub(r"\W", "_", str(symbol)))
-        self.module = Module()
+        self.module = Module(has_scale=cpu.is_x86 and cpu.vector_bits >= 512)
         self.host, self.launches = split_launches(func.body)
         self.dims = _free_dims(func)
         self.workspace_buffers = [s.buffer for s in self.host if _is_alloc(s)]

@@ -76,8 +76,12 @@ def _to_single(value: float) -> float:
 
 @dataclass
 class Module:
-    """Functions, declarations, string constants and metadata of one compilation."""
+    """Functions, declarations, string constants and metadata of one compilation.
 
+    `has_scale`: the processor scales vectors by powers of two in one instruction.
+    """
+
+    has_scale: bool = False
     functions: list[str] = field(default_factory=list)
     declarations: dict[str, str] = field(default_factory=dict)
     strings: dict[bytes, str] = field(default_factory=dict)
@@ -189,6 +193,12 @@ class Builder:
         name = f"%a{self._count}"
         self._allocas.append(f"  {name} = alloca [{count} x {base}], align {align}")
         return Val(name, "ptr")
+
+    def at_entry(self, text: str, base: str) -> Val:
+        """An instruction made once, before everything else, usable everywhere."""
+        self._count += 1
+        self._allocas.append(f"  %e{self._count} = {text}")
+        return Val(f"%e{self._count}", base)
 
     def binary(self, op: str, a: Val, b: Val, flags: str = "") -> Val:
         a, b = self.same_lanes(a, b)

@@ -121,6 +121,9 @@ def _nearest(b: Builder, x: Val) -> tuple[Val, Val]:
 
 def _scale(b: Builder, x: Val, exponent: Val) -> Val:
     """`x * 2^exponent` in two steps, so that neither overflows nor loses a denormal early."""
+    if b.module.has_scale:
+        lanes = f"v{x.lanes}" if x.lanes > 1 else ""
+        return b.call(f"llvm.ldexp.{lanes}f32.{lanes}i32", "float", [x, exponent], x.lanes)
     half = b.binary("ashr", exponent, integer(1, "i32"))
     rest = b.binary("sub", exponent, half)
     for part in (half, rest):

@@ -56,6 +56,7 @@ class Memory:
         self.scratch_bytes = 0
         self._stack_bytes = 0
         self._views: dict[Any, View] = {}
+        self._storage: dict[Any, Val] = {}
         self._domain = b.module.node("distinct !{SELF}")
         self._scopes: list[str] = []
         self._not_aliased: list[str] = []
@@ -76,25 +77,27 @@ class Memory:
     def allocate(self, buffer: Any, shape: Sequence[int]) -> None:
         """`buffer` is storage of this worker's own."""
         dtype = types.parse(str(buffer.dtype))
-        count = prod(shape) * dtype.lanes
-        size = (count + 1) // 2 if types.is_nibble(dtype) else count * types.width(dtype)
-        align = SCRATCH_ALIGN if size >= SCRATCH_ALIGN else max(8, types.width(dtype))
-        if size <= STACK_EACH and self._stack_bytes + size <= STACK_TOTAL:
-            self._stack_bytes += size
-            base, length = types.memory(dtype), count
-            if types.is_nibble(dtype):
-                length = size
-            pointer = self.b.alloca(base, max(1, length), align)
-        else:
-            offset = integer(self.scratch_bytes, "i64")
-            pointer = self.b.element(self.scratch, offset, "i8")
-            self.scratch_bytes += -(-size // SCRATCH_ALIGN) * SCRATCH_ALIGN
+        pointer = self._storage.get(buffer)
+        if pointer is None:
+            pointer = self._storage[buffer] = self._place(dtype, prod(shape) * dtype.lanes)
         dims = [integer(n, "i64") for n in shape]
         root = Root(self._new_alias(), len(self._groups))
         zero = integer(0, "i64")
         self._views[buffer] = View(
             buffer.name, pointer, root, dtype, tuple(dims), row_major(self.b, dims), zero
         )
+
+    def _place(self, dtype: DType, count: int) -> Val:
+        nibble = types.is_nibble(dtype)
+        size = (count + 1) // 2 if nibble else count * types.width(dtype)
+        if size <= STACK_EACH and self._stack_bytes + size <= STACK_TOTAL:
+            self._stack_bytes += size
+            align = SCRATCH_ALIGN if size >= SCRATCH_ALIGN else max(8, types.width(dtype))
+            length = size if nibble else count
+            return self.b.alloca(types.memory(dtype), max(1, length), align)
+        text = f"getelementptr inbounds i8, {self.scratch}, i64 {self.scratch_bytes}"
+        self.scratch_bytes += -(-size // SCRATCH_ALIGN) * SCRATCH_ALIGN
+        return self.b.at_entry(text, "ptr")
 
     def alias(self, buffer: Any, source: Any, shape: Sequence[Val], strides: Sequence[Val],
               offset: Val) -> None:  # fmt: skip

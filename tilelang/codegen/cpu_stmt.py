@@ -24,13 +24,12 @@ _SERIAL, _PARALLEL, _VECTORIZED, _UNROLLED = 0, 1, 2, 3  # tirx.ForKind
 _UNROLL_LIMIT = 64
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Loop:
-    """Where `continue` and `break` go, and whether another loop was found inside."""
+    """Where `continue` and `break` go."""
 
     latch: str
     exit: str
-    has_inner: bool = False
 
 
 class Statements:
@@ -82,8 +81,7 @@ class Statements:
             if known is None:
                 raise Unsupported(f"on-chip buffer {s.buffer.name} without a constant shape", s)
             shape.append(known)
-        if not self.x.memory.knows(s.buffer):
-            self.x.memory.allocate(s.buffer, shape)
+        self.x.memory.allocate(s.buffer, shape)
 
     def _decl(self, s: Any) -> None:
         declare_view(self.x, s.buffer, s.data)
@@ -115,7 +113,6 @@ class Statements:
 
     def _while(self, s: Any) -> None:
         b = self.b
-        self._note_inner()
         head, body, done = b.label("while"), b.label("do"), b.label("done")
         b.open(head)
         b.branch_if(self.x.condition(s.condition), body, done)
@@ -144,10 +141,6 @@ class Statements:
         finally:
             self._loops.pop()
 
-    def _note_inner(self) -> None:
-        if self._loops:
-            self._loops[-1].has_inner = True
-
     def _for(self, s: Any) -> None:
         x, b = self.x, self.b
         low, extent = x.bounds.of(s.min), x.bounds.of(s.extent)
@@ -165,7 +158,6 @@ class Statements:
         if vector is not None:
             vector()
             return
-        self._note_inner()
         start = x.value(s.min)
         stop = b.binary("add", start, x.value(s.extent), "nsw ")
         self._counted(s, base, start, stop, kind)
@@ -191,29 +183,24 @@ class Statements:
         b.branch_if(b.compare("slt", var, stop), body, done)
         b.open(body)
         x.values[s.loop_var] = var
-        loop = _Loop(latch, done)
         parallel = kind in (_PARALLEL, _VECTORIZED)
         group = x.memory.open_parallel() if parallel else None
-        with self._inside(loop):
+        with self._inside(_Loop(latch, done)):
             self.emit(s.body)
         if group is not None:
             x.memory.close_parallel()
         b.open(latch)
         b.do(f"{after} = add nsw {base} {var.ref}, 1")
-        hints = self._hints(s, kind, loop, group)
+        hints = self._hints(s, kind, group)
         b.branch(head, f", !llvm.loop {hints}" if hints else "")
         b.open(done)
-        if self._loops and loop.has_inner:
-            self._loops[-1].has_inner = True
 
-    def _hints(self, s: Any, kind: int, loop: _Loop, group: str | None) -> str | None:
+    def _hints(self, s: Any, kind: int, group: str | None) -> str | None:
         """Loop metadata: what LLVM may assume and should do."""
         node = self.b.module.node
         hints = []
         if group is not None:
             hints.append(node(f'!{{!"llvm.loop.parallel_accesses", {group}}}'))
-        if group is not None and not loop.has_inner:
-            hints.append(node('!{!"llvm.loop.vectorize.enable", i1 true}'))
         if kind == _UNROLLED:
             extent = self.x.bounds.of(s.extent).constant
             whole = extent is not None and extent <= _UNROLL_LIMIT

@@ -204,6 +204,8 @@ def _call_python(
     """Run a Python callable now; builtins that meet expressions become part of the kernel."""
     if function in _ON_EXPRESSIONS and any(isinstance(a, (Expr, Unknown)) for a in args):
         return _ON_EXPRESSIONS[function](*args)
+    if function is builtins.range and len(args) == 3 and args[2] == 0 and not frame.host:
+        reject("TL142", "a loop with step 0 never ends", help="use a non-zero step")
     if function is builtins.range and any(isinstance(a, (Expr, Region)) for a in args):
         return loops.range_loop(*args)
     if contains_unknown(args) or contains_unknown(kwargs):

@@ -81,6 +81,10 @@ class LanguageFunction:
         self.check_arguments(args, kwargs)
         if contains_unknown(args) or contains_unknown(kwargs):
             trace.complete = False
+            if self.kind == "tile":
+                from tilelang.language.operands import refuse_in_parallel
+
+                refuse_in_parallel(self.name)
             return Unknown(f"T.{self.name}(…)")
         self._check_target(trace)
         return self.function(*args, **kwargs)

@@ -366,6 +366,19 @@ def _unrolled(frame: Frame, node: ast.For, items: list[Any]) -> Flow:
 
 def _visit_once(frame: Frame, node: ast.For) -> Flow:
     """A loop over something unknown: its body is checked once with unknown targets."""
+    stack: list[LoopFrame] = frame.trace.facts.setdefault("loop_stack", [])
+    if ast.unparse(node.iter).split("(")[0].endswith(".Parallel"):
+        stack.append(LoopFrame("parallel", (), frame.span(node.iter)))
+        frame.trace.facts["parallel_depth"] = frame.trace.facts.get("parallel_depth", 0) + 1
+        try:
+            return _visit_body(frame, node)
+        finally:
+            stack.pop()
+            frame.trace.facts["parallel_depth"] -= 1
+    return _visit_body(frame, node)
+
+
+def _visit_body(frame: Frame, node: ast.For) -> Flow:
     from tilelang.language.statements import execute_block
 
     assign.forget(frame, node.target)

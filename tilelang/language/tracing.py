@@ -336,13 +336,14 @@ class _Tracer:
             return
         device = [s for s in walk_statements(tuple(body))
                   if not isinstance(s, (Let, Assume, Annotate))]  # fmt: skip
-        if not device:
+        consequences = self._consequences()
+        if not device and not consequences:
             return
-        labels = tuple(
+        labels = (*consequences, *(
             Label(s.span, "allocated outside a launch" if isinstance(s, Allocate) else
                   "runs outside a launch")
             for s in device[:1] if s.span is not None
-        )  # fmt: skip
+        ))  # fmt: skip
         self.trace.report(
             make_diagnostic(
                 "TL160",
@@ -353,6 +354,12 @@ class _Tracer:
                 help="wrap the body: `with T.Kernel(grid_x, grid_y, threads=128) as (bx, by):`",
             )
         )
+
+    def _consequences(self) -> tuple[Label, ...]:
+        """Findings that only follow from the missing launch become labels of that one error."""
+        follow = [d for d in self.trace.diagnostics if d.code in ("TL241", "TL116") and d.span]
+        self.trace.diagnostics = [d for d in self.trace.diagnostics if d not in follow]
+        return tuple(Label(d.span, d.message) for d in follow if d.span is not None)
 
     def _check_consts(self) -> None:
         consts: dict[str, Var] = self.trace.facts.get("consts", {})

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilelang.layout.constraints import Access, Kind, Memory, Mode, Variable, variables_of
+from tilelang.layout.constraints import Access, Kind, Memory, Mode, Reduced, Variable, variables_of
 from tilelang.layout.convert import convert
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
 from tilelang.layout.loops import loop_layout, replicated, vector_widths
 from tilelang.layout.propagate import Reason, State, check, propagate
-from tilelang.layout.relations import spread
+from tilelang.layout.relations import index_facts, spread
 
 # Weights, in instructions. A memory access occupies the load/store unit for about four issue
 # slots; what cannot be compiled at all loses against everything that can.
@@ -67,8 +67,9 @@ def _seeds(state: State, group: list[Variable]) -> list[Variable]:
     """Variables worth starting from: the largest loop, and buffers no loop determines."""
     loops = [var for var in group if var.kind is Kind.LOOP]
     tiles = [var for var in group if var.kind is Kind.FRAGMENT]
-    if not loops:
-        return [max(tiles, key=_size)]
+    reduced = [var for var in tiles if _known_results(state, var)]
+    if reduced or not loops:
+        return [max(reduced or tiles, key=_size)]
     awkward = [
         c.buffer
         for var in loops
@@ -90,11 +91,30 @@ def _candidates(state: State, var: Variable) -> Iterator[Candidate]:
     if var.kind is Kind.LOOP:
         yield from _loop_candidates(state, var)
         return
+    for result in _known_results(state, var):
+        axis, tile = result.dim % len(var.shape), state.fragment(result.out)
+        index = Layout(var.shape, lambda *x: x[:axis] + x[axis + 1 :] or (0,))
+        facts = index_facts(index, var.shape, _without(var.shape, axis))
+        layout = spread(tile, facts, var.shape, 1)
+        yield Candidate(var, layout, f"among the owners of {result.out}")
     for width in vector_widths(var.shape[-1], var.bits):
         layout = loop_layout(var.shape, threads, width)
         yield Candidate(var, layout, f"{width} wide over {threads} threads")
     if any(isinstance(c, Access) and c.index is None for c in state.touching[var]):
         yield Candidate(var, replicated(var.shape, threads), "a copy in every thread")
+
+
+def _known_results(state: State, var: Variable) -> list[Reduced]:
+    """Reductions of `var` whose result has its place already."""
+    return [
+        c
+        for c in state.touching[var]
+        if isinstance(c, Reduced) and c.source == var and c.out in state.layouts
+    ]
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :] or (1,)
 
 
 def _loop_candidates(state: State, var: Variable) -> Iterator[Candidate]:
@@ -127,10 +147,18 @@ def _price_of(candidate: Candidate, state: State, group: list[Variable]) -> floa
     trial.assign(Reason(candidate.var, candidate.layout, None))
     propagate(trial)
     while rest := [var for var in group if var not in trial.layouts]:
-        following = next(_candidates(trial, max(rest, key=_size)))
-        trial.assign(Reason(following.var, following.layout, None))
+        following = _candidates(trial, max(rest, key=_size))
+        best = min(following, key=lambda one: _local_price(one, trial))
+        trial.assign(Reason(best.var, best.layout, None))
         propagate(trial)
     return sum(_price(var, trial) for var in group) + _conversions(trial, group)
+
+
+def _local_price(candidate: Candidate, state: State) -> float:
+    """What a candidate costs by itself and with what is known, not with what follows from it."""
+    trial = state.branch()
+    trial.assign(Reason(candidate.var, candidate.layout, None))
+    return _price(candidate.var, trial) + _conversions(trial, [candidate.var])
 
 
 def _price(var: Variable, state: State) -> float:

@@ -46,8 +46,8 @@ class IndexMap:
     shape: tuple[int, ...]
     outputs: int
     _forms: tuple[Expr, ...] | None
-    _table: NDArray[np.int64] | None = field(default=None)
-    _digits: DigitMap | None | bool = field(default=False)  # False: not looked for yet
+    _table: NDArray[np.int64] | None = field(default=None, repr=False)
+    _digits: DigitMap | None | bool = field(default=False, repr=False)  # False: not looked for yet
 
     @classmethod
     def trace(cls, shape: tuple[int, ...], fn: Callable[..., Any]) -> IndexMap:

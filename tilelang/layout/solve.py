@@ -7,7 +7,7 @@ what then disagrees is converted, or reported with the smallest set of ops that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 from tilelang.layout.choose import choose
@@ -66,28 +66,39 @@ def _assign_all(problem: Problem, fuel: int) -> State:
 
 
 def _core(problem: Problem, broken: Constraint, state: State, fuel: int) -> tuple[Constraint, ...]:
-    """The smallest part of what led to the disagreement that still leads to it.
+    """The smallest part of the problem that still leads to the disagreement.
 
-    Each constraint is left out in turn and everything solved again; those without which the ops
-    agree stay. The set cannot shrink further.
+    What the layouts were derived from usually does; when a choice elsewhere had a part in it,
+    everything is suspect. Then parts are left out and the rest solved again, halves first, until
+    no single constraint can go.
     """
-    kept = list(_ancestry(broken, state.reasons, problem))
-    for candidate in tuple(kept):
-        if candidate is broken:
-            continue
-        rest = [c for c in kept if c is not candidate]
+
+    def disagrees(constraints: Sequence[Constraint]) -> bool:
+        part = Problem(problem.threads, tuple(constraints), (), problem.warp)
         try:
-            again = _assign_all(Problem(problem.threads, tuple(rest), (), problem.warp), fuel)
+            return check(broken, _assign_all(part, fuel)) is not None
         except OutOfFuel:
-            continue
-        if check(broken, again) is not None:
-            kept = rest
+            return False
+
+    kept: Sequence[Constraint] = _ancestry(broken, state.reasons, problem)
+    if not disagrees(kept):
+        kept = problem.constraints
+    size = len(kept) // 2
+    while size:
+        start = 0
+        while start < len(kept):
+            rest = [c for k, c in enumerate(kept) if not start <= k < start + size or c is broken]
+            if len(rest) < len(kept) and disagrees(rest):
+                kept = rest
+            else:
+                start += size
+        size //= 2
     return tuple(kept)
 
 
 def _ancestry(
     broken: Constraint, reasons: dict[Variable, Reason], problem: Problem
-) -> Iterable[Constraint]:
+) -> list[Constraint]:
     """The constraints the layouts at `broken` were derived from, in program order."""
     found: set[int] = {id(broken)}
     pending = list(variables_of(broken))

@@ -20,8 +20,8 @@ def expr_text(value: Any, parent: int = 0) -> str:
             return repr(number)
         case ex.Var(name=name):
             return name
-        case ex.VarRef(buffer=buffer):
-            return buffer.name
+        case ex.Load(buffer=Buffer(name=name, scope_name="local.var")):
+            return name
         case ex.Load(buffer=buffer, indices=indices):
             return f"{buffer.name}[{', '.join(expr_text(i) for i in indices)}]"
         case ex.Binary(op=op, left=left, right=right):

@@ -1,0 +1,87 @@
+"""Where are things after the text was edited? One edit between two texts, and what it moves.
+
+Hints are shown again at once after each keystroke, moved along with the text, while the new text
+is still being analysed: an editor that gets no hints would let them flicker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.model import Hint
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`[start, old_end)` became `[start, new_end)`; positions are (line, column), 1-based."""
+
+    start: tuple[int, int]
+    old_end: tuple[int, int]
+    new_end: tuple[int, int]
+    inserted: str = ""
+
+    def move(self, line: int, column: int) -> tuple[int, int] | None:
+        """Where a position went, or None when the text around it was replaced."""
+        place = (line, column)
+        if place < self.start or (place == self.start and not self._pushes()):
+            return place
+        if place < self.old_end or (place == self.old_end and self.start != self.old_end
+                                    and self.inserted[:1].isidentifier()):  # fmt: skip
+            return None
+        if line == self.old_end[0]:
+            return self.new_end[0], self.new_end[1] + column - self.old_end[1]
+        return line + self.new_end[0] - self.old_end[0], column
+
+    def _pushes(self) -> bool:
+        """Whether text inserted right here goes before: it continues the name that ends here."""
+        first = self.inserted[:1]
+        return self.start == self.old_end and (first.isalnum() or first == "_")
+
+
+def change_between(old: str, new: str) -> Change | None:
+    """The smallest single edit that turns `old` into `new`; None when they are equal."""
+    if old == new:
+        return None
+    before, after = split_lines(old), split_lines(new)
+    shorter = min(len(before), len(after))
+    head = _common(before, after, shorter)
+    tail = _common(before[::-1], after[::-1], shorter - head)
+    # The first and last lines that differ; one side may have none left.
+    old_part = "\n".join(before[head : len(before) - tail])
+    new_part = "\n".join(after[head : len(after) - tail])
+    if head + tail in (len(before), len(after)):
+        # Whole lines went or came: the edit runs to the start of the next line.
+        return Change(
+            (head + 1, 1), (len(before) - tail + 1, 1), (len(after) - tail + 1, 1), new_part + "\n"
+        )
+    start = _common(old_part, new_part, min(len(old_part), len(new_part)))
+    room = min(len(old_part), len(new_part)) - start
+    end = _common(old_part[::-1], new_part[::-1], room)
+    return Change(
+        _position(old_part, start, head),
+        _position(old_part, len(old_part) - end, head),
+        _position(new_part, len(new_part) - end, head),
+        new_part[start : len(new_part) - end],
+    )
+
+
+def move_hints(hints: Iterable[Hint], change: Change) -> tuple[Hint, ...]:
+    """The hints whose text is still there, where it is now."""
+    moved = ((hint, change.move(hint.line, hint.column)) for hint in hints)
+    return tuple(replace(h, line=place[0], column=place[1]) for h, place in moved if place)
+
+
+def _common(left: tuple[str, ...] | str, right: tuple[str, ...] | str, limit: int) -> int:
+    """How many leading items are equal, at most `limit`."""
+    for index in range(limit):
+        if left[index] != right[index]:
+            return index
+    return limit
+
+
+def _position(part: str, offset: int, head: int) -> tuple[int, int]:
+    """The position of an offset into lines that begin after line `head`."""
+    line = part.count("\n", 0, offset)
+    return head + line + 1, offset - (part.rfind("\n", 0, offset) + 1) + 1

@@ -1,0 +1,41 @@
+"""What is a feature: an LSP method and a pure function that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tilelang_lsp.model import Analysis, Catalogue, Hint
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the editor asks about. A position is a range of no length.
+
+    `text` is what the editor holds now; `analysis` may be of an older text, unless the feature
+    waits for the current one. `hints` are those of the analysis, moved to where `text` has them.
+    """
+
+    text: str
+    analysis: Analysis
+    catalogue: Catalogue
+    line: int = 1
+    column: int = 1
+    end_line: int = 1
+    end_column: int = 1
+    hints: tuple[Hint, ...] = ()
+    include_declaration: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One request the server answers.
+
+    `waits`: for the analysis of the current text ("current"), or takes what there is ("newest")
+    because an answer at once is worth more than a fresh one.
+    """
+
+    method: str
+    answer: Callable[[Request], Any]
+    waits: Literal["current", "newest"]

@@ -1,0 +1,3 @@
+"""stub"""
+def cpu_threads(func, ctx):
+    return func
