@@ -1,16 +1,19 @@
 """What is wrong in this text? Parse once, run the rules, drop what is suppressed or not wanted.
 
 Nothing here touches the disk and nothing raises for what a user wrote. A failure of our own
-becomes a TL900 for the file at hand, and the other files are still checked.
+becomes a TL900 for the kernel at hand; the other kernels and files are still checked.
 """
 
 from __future__ import annotations
 
+import ast
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from tilelang.language.frontend import Parsed, StaticResult, parse_static
 from tilelang_diagnostics import Diagnostic, Span, diagnose
 from tilelang_lint.rules import RULES, Rule, Subject
 from tilelang_lint.selection import Selection
@@ -35,19 +38,9 @@ def lint_text(
     settings = settings or Settings()
     if not mentions_tilelang(text):
         return ()
-    try:
-        subject = _read(text, path, settings)
-        found = [d for rule in rules for d in rule(subject)]
-    except Exception as error:
-        return (_internal(path, error),)
-    return settings.selection.keep(findings(found, text, path))
-
-
-def findings(found: Sequence[Diagnostic], text: str, path: str) -> tuple[Diagnostic, ...]:
-    """`found` without repetitions and without what comments of the file suppress."""
-    suppressed = suppressions_in(text)
-    kept = dict.fromkeys(d for d in found if not suppressed.covers(d, path))
-    return tuple(sorted(kept, key=_place))
+    subject = read_kernels(text, path, settings.values, settings.target)
+    found = check(subject, rules)
+    return settings.selection.keep(without_suppressed(found, text, path))
 
 
 def mentions_tilelang(text: str) -> bool:
@@ -55,11 +48,56 @@ def mentions_tilelang(text: str) -> bool:
     return "tilelang" in text
 
 
-def _read(text: str, path: str, settings: Settings) -> Subject:
-    from tilelang.language.frontend import parse_static
+def read_kernels(
+    text: str, path: str, values: Mapping[str, Any] | None = None, target: str | None = None
+) -> Subject:
+    """The kernels of a file. Where reading one fails, that is a finding and the rest are read."""
+    read = partial(parse_static, text, path, values=values, target=target)
+    try:
+        return Subject(path, text, read())
+    except Exception as error:
+        whole = _internal(path, error)
+    parsed: list[Parsed] = []
+    outside: list[Diagnostic] = []
+    failures: list[Diagnostic] = []
+    for name, line in _top_level_functions(text):
+        try:
+            result = read(kernel=name)
+        except Exception as error:
+            failures.append(_internal(path, error, line))
+        else:
+            parsed += result
+            outside += result.diagnostics
+    result = StaticResult(tuple(parsed), tuple(dict.fromkeys(outside)))
+    return Subject(path, text, result, tuple(failures) or (whole,))
 
-    kernels = parse_static(text, path, values=settings.values, target=settings.target)
-    return Subject(path, text, kernels)
+
+def check(subject: Subject, rules: Sequence[Rule] = RULES) -> list[Diagnostic]:
+    """What the rules find, and what could not be read; a rule that fails is a finding too."""
+    found = list(subject.failures)
+    for rule in rules:
+        try:
+            found += rule(subject)
+        except Exception as error:
+            found.append(_internal(subject.path, error))
+    return found
+
+
+def without_suppressed(
+    found: Sequence[Diagnostic], text: str, path: str
+) -> tuple[Diagnostic, ...]:
+    """`found` in source order, each once, without what comments of the file suppress."""
+    suppressed = suppressions_in(text)
+    kept = dict.fromkeys(d for d in found if not suppressed.covers(d, path))
+    return tuple(sorted(kept, key=_place))
+
+
+def _top_level_functions(text: str) -> list[tuple[str, int]]:
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [(node.name, node.lineno) for node in body if isinstance(node, ast.FunctionDef)]
 
 
 def _place(diagnostic: Diagnostic) -> tuple[int, int]:
@@ -67,12 +105,12 @@ def _place(diagnostic: Diagnostic) -> tuple[int, int]:
     return (0, 0) if span is None else (span.line, span.column)
 
 
-def _internal(path: str, error: Exception) -> Diagnostic:
+def _internal(path: str, error: Exception, line: int = 1) -> Diagnostic:
     last = traceback.extract_tb(error.__traceback__)[-1]
     return diagnose(
         INTERNAL,
         f"the check failed with {type(error).__name__}: {error}",
-        Span(path, 1, 1, 1, 1),
+        Span(path, line, 1, line, 1),
         notes=(f"raised in {last.name}, {last.filename}:{last.lineno}",),
         help="please report this together with the file",
     )

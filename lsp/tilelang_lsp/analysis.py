@@ -13,15 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from tilelang.language.frame import FrameEnvironment
-from tilelang.language.frontend import Parsed, StaticResult, parse_static
+from tilelang.language.frontend import Parsed, StaticResult
 from tilelang.language.source import syntax_error
 from tilelang.language.symbols import SymbolTable
 from tilelang.program.stmt import Launch as LaunchStatement
 from tilelang.program.stmt import walk_statements
 from tilelang.program.text import expr_text
 from tilelang_diagnostics import Diagnostic, Span, diagnose
-from tilelang_lint.engine import findings, mentions_tilelang
-from tilelang_lint.rules import RULES, Subject
+from tilelang_lint.engine import check, mentions_tilelang, read_kernels, without_suppressed
 from tilelang_lsp import describe, outline
 from tilelang_lsp.model import Analysis, Kernel, Launch, Symbol
 from tilelang_lsp.recovery import Recovered, recover
@@ -45,9 +44,9 @@ def analyse(
 def _analyse(
     text: str, path: str, recovered: Recovered, values: Mapping[str, Any], target: str | None
 ) -> Analysis:
-    kernels = parse_static(recovered.text, path, values=values, target=target)
-    subject = Subject(path, recovered.text, kernels)
-    found = [d for rule in RULES for d in rule(subject)]
+    subject = read_kernels(recovered.text, path, values, target)
+    found = check(subject)
+    kernels = subject.kernels
     names = outline.imports(recovered.tree)
     return Analysis(
         path,
@@ -69,7 +68,7 @@ def _diagnostics(
     standing = [d for d in found if not _lies_in(d.span, ranges)]
     if recovered.error is not None:
         standing.append(syntax_error(path, recovered.error))
-    return findings(standing, text, path)
+    return without_suppressed(standing, text, path)
 
 
 def _lies_in(span: Span | None, ranges: Iterable[tuple[int, int]]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from tilelang_diagnostics import Diagnostic, Label, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.model import Hint
 
@@ -33,6 +34,14 @@ class Change:
         if line == self.old_end[0]:
             return self.new_end[0], self.new_end[1] + column - self.old_end[1]
         return line + self.new_end[0] - self.old_end[0], column
+
+    def move_span(self, span: Span) -> Span | None:
+        """Where a span went, or None when it, or a part of it, was replaced."""
+        start = self.move(span.line, span.column)
+        end = self.move(span.end_line, span.end_column)
+        if start is None or end is None or end < start:
+            return None
+        return Span(span.file, *start, *end)
 
     def _pushes(self) -> bool:
         """Whether text inserted right here goes before: it continues the name that ends here."""
@@ -71,6 +80,21 @@ def move_hints(hints: Iterable[Hint], change: Change) -> tuple[Hint, ...]:
     """The hints whose text is still there, where it is now."""
     moved = ((hint, change.move(hint.line, hint.column)) for hint in hints)
     return tuple(replace(h, line=place[0], column=place[1]) for h, place in moved if place)
+
+
+def move_diagnostics(found: Iterable[Diagnostic], change: Change) -> tuple[Diagnostic, ...]:
+    """The findings whose place is still there, where it is now; their fixes are of no more use."""
+    moved: list[Diagnostic] = []
+    for diagnostic in found:
+        span = diagnostic.span and change.move_span(diagnostic.span)
+        if span is None and diagnostic.span is not None:
+            continue
+        labels = tuple(
+            Label(place, label.text) for label in diagnostic.labels
+            if (place := change.move_span(label.span)) is not None
+        )  # fmt: skip
+        moved.append(replace(diagnostic, span=span, labels=labels, fixes=()))
+    return tuple(moved)
 
 
 def _common(left: tuple[str, ...] | str, right: tuple[str, ...] | str, limit: int) -> int:

@@ -344,6 +344,7 @@ def test_an_index_that_is_data_needs_every_element_everywhere() -> None:
     assert everywhere.replicas == 128
     pinned = run(
         Fixed(table, Fragment((8,), lambda i: (i, 0)), op("annotation", 3), convertible=False),
+        Fixed(nest, loop_layout((128,), 128), op("loop_layout=", 4), convertible=False),
         Access(nest, table, None, Mode.READ, op("table[idx[i]]", 1)),
         Access(nest, out, identity((128,)), Mode.WRITE, op("y[i]", 2)),
     )
@@ -351,9 +352,15 @@ def test_an_index_that_is_data_needs_every_element_everywhere() -> None:
     written = run(
         Fixed(table, Fragment((8,), lambda i: (i, 0)), op("annotation", 3), convertible=False),
         Access(nest, table, None, Mode.WRITE, op("table[idx[i]]", 1)),
-        Access(nest, out, identity((128,)), Mode.WRITE, op("y[i]", 2)),
     )
-    assert [lines(c.origins) for c in written.conflicts]
+    assert written.ok
+    assert written.reasons[nest].note == "all of it in every thread"
+    apart = run(
+        Fixed(table, Fragment((8,), lambda i: (i, 0)), op("annotation", 3), convertible=False),
+        Fixed(nest, loop_layout((128,), 128), op("loop_layout=", 4), convertible=False),
+        Access(nest, table, None, Mode.WRITE, op("table[idx[i]]", 1)),
+    )
+    assert [lines(c.origins) for c in apart.conflicts] == [[4, 1]]
 
 
 def test_guarded_accesses_demand_nothing_outside() -> None:

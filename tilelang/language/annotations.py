@@ -1,4 +1,4 @@
-"""What a kernel's author tells the compiler: layouts, safe values, rasterisation, promises, flags."""
+"""What a kernel's author tells the compiler: layouts, safe values, block order, promises, flags."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def annotate_pass_configs(configs: Any) -> None:
     """
     if not isinstance(configs, Mapping):
         reject("TL116", f"`configs` is {kind_text(configs)}, not a dict of options")
-    pairs = tuple((str(getattr(key, "value", key)), value) for key, value in configs.items())
-    _annotate("pass_configs", pairs)
+    chosen = {str(getattr(key, "value", key)): value for key, value in configs.items()}
+    trace_of("annotate_pass_configs").facts.setdefault("pass_configs", {}).update(chosen)
 
 
 @language_function("annotation")
@@ -140,7 +140,8 @@ def annotate_compile_flags(flags: Any) -> None:
     given = (flags,) if isinstance(flags, str) else flags
     if not isinstance(given, (tuple, list)) or not all(isinstance(f, str) for f in given):
         reject("TL116", f"`flags` is {kind_text(flags)}, not a string or a list of strings")
-    _annotate("compile_flags", tuple(given))
+    facts = trace_of("annotate_compile_flags").facts
+    facts["compile_flags"] = (*facts.get("compile_flags", ()), *given)
 
 
 @language_function("annotation")

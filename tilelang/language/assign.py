@@ -100,8 +100,8 @@ def augmented(frame: Frame, node: ast.AugAssign) -> None:
         if is_unknown(buffer) or contains_unknown(index) or is_unknown(value):
             frame.trace.complete = False
             return
-        current = buffer[index]
-        buffer[index] = expressions.apply_binary(op, current, value)
+        current = expressions.index_value(buffer, index)
+        store_element(buffer, index, expressions.apply_binary(op, current, value))
     else:
         assign_target(frame, node.target, Unknown())
 
@@ -228,9 +228,14 @@ def _store_element(frame: Frame, target: ast.Subscript, value: Any) -> None:
     if is_unknown(container) or contains_unknown(index) or is_unknown(value):
         frame.trace.complete = False
         return
+    with frame.trace.at(frame.span(target)):
+        store_element(container, index, value)
+
+
+def store_element(container: Any, index: Any, value: Any) -> None:
+    """`container[index] = value` for buffers, regions and Python containers."""
     if isinstance(container, (Buffer, VarRef)):
-        with frame.trace.at(frame.span(target)):
-            container[index] = value
+        container[index] = value
         return
     if isinstance(container, Region):
         inner = container[index]

@@ -37,6 +37,7 @@ MEMORY_ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst
 LOAD_ORDERS = ("relaxed", "consume", "acquire", "seq_cst")
 STORE_ORDERS = ("relaxed", "release", "seq_cst")
 SHAREABLE = ("global", *SHARED)
+VECTOR_DTYPES = ("float16", "bfloat16", "float32")
 
 
 @language_function("scalar")
@@ -160,7 +161,7 @@ def atomic_addx4(dst: TileLike, value: Any, return_prev: bool = False) -> Expr |
     """Adds four neighbouring elements at once, atomically.
 
     Args:
-        dst: first of 4 elements in global or shared memory, float32;
+        dst: first of 4 elements in global or shared memory, float16, bfloat16 or float32;
         value: first of 4 elements, or a vector of 4 lanes; return_prev: give the old four.
 
     >>> T.atomic_addx4(C[i, j], C_local[i, j])
@@ -226,7 +227,8 @@ def _atomic(
     if wants_old:
         reject(
             "TL117",
-            f"`return_prev` of `T.{function}` gives one old value, `{region_text(region)}` is a tile",
+            f"`return_prev` of `T.{function}` gives one old value, not those of a tile",
+            span=region.span,
             labels=declared(region),
             help="index one element, or leave out `return_prev`",
         )
@@ -257,11 +259,11 @@ def _vector_add(lanes: int, dst: Any, value: Any, return_prev: Any) -> Expr | No
     function = f"atomic_addx{lanes}"
     target = _vector_place(function, "dst", dst, lanes)
     require_scope(function, "dst", target, SHAREABLE, _NOT_SHARED)
-    allowed = ("float16", "bfloat16", "float32") if lanes == 2 else ("float32", "float16", "bfloat16")
-    if known(target.dtype) and target.dtype.name not in allowed:
+    if known(target.dtype) and target.dtype.name not in VECTOR_DTYPES:
         reject(
             "TL236",
-            f"`T.{function}` adds {', '.join(allowed)}; `{target.buffer.name}` is {target.dtype}",
+            f"`T.{function}` adds {', '.join(VECTOR_DTYPES)}; "
+            f"`{target.buffer.name}` is {target.dtype}",
             span=target.span,
             labels=declared(target),
             help="use `T.atomic_add` on single elements",

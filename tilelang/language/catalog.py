@@ -87,7 +87,13 @@ class LanguageFunction:
                 refuse_in_parallel(self.name)
             return Unknown(f"T.{self.name}(…)")
         self._check_target(trace)
-        return self.function(*args, **kwargs)
+        try:
+            return self.function(*args, **kwargs)
+        except (TypeError, AttributeError, ValueError, LookupError, ArithmeticError) as error:
+            # Arguments are whatever the user wrote; what a function does not check for by name
+            # is still a wrong argument and not a crash.
+            reject("TL116", f"`T.{self.name}` cannot work with these arguments: {error}",
+                   help=f"signature: T.{self.name}{_plain_signature(self.signature)}")  # fmt: skip
 
     def check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Reject a call that does not fit the signature, naming what does not."""

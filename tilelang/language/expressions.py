@@ -97,8 +97,11 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Any:
-    value = evaluate(frame, node.value)
-    index = evaluate(frame, node.slice)
+    return index_value(evaluate(frame, node.value), evaluate(frame, node.slice))
+
+
+def index_value(value: Any, index: Any) -> Any:
+    """`value[index]`, Python's errors turned into diagnostics."""
     if is_unknown(value) or is_symbol(value):
         return Unknown(f"{value}[…]")
     if isinstance(value, (Buffer, Region, VarRef)):

@@ -103,7 +103,7 @@ def tvm_access_ptr(
     )  # fmt: skip
     access = RW_MASKS[mask or 3]
     dtype = dtype_of("tvm_access_ptr", ptype) if not isinstance(ptype, Expr) else region.dtype
-    return intrinsic("flat_access_ptr", (region, *numbers), HANDLE, access=access, dtype=dtype)
+    return intrinsic("flat_access_ptr", (region, *numbers), HANDLE, access=access, element=dtype)
 
 
 @language_function("scalar")

@@ -23,7 +23,7 @@ from tilelang.program.expr import BOOL, INT32, Const, Expr
 
 @language_function("sync", targets=HOPPER)
 def mbarrier_wait_parity(mbarrier: Any, parity: IntLike) -> None:
-    """Waits until the phase of an mbarrier with this parity is complete (PTX ISA, mbarrier.try_wait).
+    """Waits until the phase of an mbarrier with this parity is over (PTX ISA, mbarrier.try_wait).
 
     Args:
         mbarrier: `full[i]`, or a barrier buffer (its first); parity: 0 or 1, or an expression.
@@ -145,7 +145,7 @@ def cp_async_barrier_noinc(barrier: Any) -> None:
 
 @language_function("sync", targets=HOPPER)
 def fence_proxy_async() -> None:
-    """Orders ordinary writes to shared memory before TMA and WGMMA reads (PTX ISA, fence.proxy.async).
+    """Orders ordinary shared-memory writes before TMA and WGMMA reads (PTX ISA, fence.proxy.async).
 
     >>> T.fence_proxy_async()
     """

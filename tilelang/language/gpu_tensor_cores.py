@@ -119,7 +119,7 @@ def warpgroup_fence_operand(
         count = static_int("warpgroup_fence_operand", "num_regs", num_regs, 1, 256)
     element = region.dtype if dtype is None else dtype_of("warpgroup_fence_operand", dtype)
     first = integer("warpgroup_fence_operand", "offset", offset)
-    effect("warpgroup_fence_operand", (region, first), num_regs=count, dtype=element)
+    effect("warpgroup_fence_operand", (region, first), num_regs=count, element=element)
 
 
 @language_function("alloc", targets=("cuda:sm_90",))
@@ -202,7 +202,7 @@ def ptx_wgmma_ss(
         integer(name, "scale_in_b", scale_in_b),
     )  # fmt: skip
     effect(
-        name, args, dtype=dtype_of(name, dtype), shape=wgmma_prefix,
+        name, args, element=dtype_of(name, dtype), shape=wgmma_prefix,
         a_is_k_major=static_bool(name, "a_is_k_major", a_is_k_major),
         b_is_k_major=static_bool(name, "b_is_k_major", b_is_k_major),
         dtypes=(a_dtype_abbrv, b_dtype_abbrv, accum_dtype_abbrv),
@@ -297,7 +297,8 @@ def set_max_nreg(reg_count: int, is_inc: int) -> None:
     >>> T.set_max_nreg(240, 1)
     """
     count = registers("set_max_nreg", reg_count)
-    effect("set_max_nreg", (), reg_count=count, is_inc=static_bool("set_max_nreg", "is_inc", is_inc))
+    raises = static_bool("set_max_nreg", "is_inc", is_inc)
+    effect("set_max_nreg", (), reg_count=count, is_inc=raises)
 
 
 def _four(role: str, value: Any) -> Region:

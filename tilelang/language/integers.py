@@ -5,6 +5,7 @@ On Python numbers the result is a Python number, so grid sizes and shapes stay c
 
 from __future__ import annotations
 
+import operator as python
 from typing import Any
 
 from tilelang.language.catalog import language_function
@@ -14,6 +15,13 @@ from tilelang.program import operators
 from tilelang.program.context import current_span, reject
 from tilelang.program.expr import BOOL, Const, Expr
 from tilelang.program.unknown import is_unknown
+
+_PYTHON: dict[str, Any] = {
+    "//": python.floordiv, "%": python.mod, "&": python.and_, "|": python.or_, "^": python.xor,
+    # Layout indices are never negative, so rounding down and toward zero agree.
+    "truncdiv": python.floordiv, "truncmod": python.mod,
+    "<<": lambda a, b: a * (1 << b), ">>": lambda a, b: a // (1 << b),
+}  # fmt: skip
 
 
 @language_function("scalar", outside=True)
@@ -25,9 +33,9 @@ def ceildiv(lhs: IntLike, rhs: IntLike, span: Any = None) -> Any:
 
     >>> grid = T.ceildiv(N, block_N)
     """
-    if _are_ints(lhs, rhs):
+    if isinstance(lhs, int) and isinstance(rhs, int):
         _refuse_zero("ceildiv", rhs)
-        return -(-int(lhs) // int(rhs))  # type: ignore[call-overload]
+        return -(-lhs // rhs)
     a, b = integer("ceildiv", "lhs", lhs), integer("ceildiv", "rhs", rhs)
     return operators.binary("//", operators.binary("-", operators.binary("+", a, b), 1), b)
 
@@ -190,7 +198,7 @@ def max_(a: ScalarLike, b: ScalarLike) -> Any:
     >>> peak = T.max(peak, score)
     """
     if _are_numbers(a, b):
-        return max(a, b)  # type: ignore[type-var]
+        return max(a, b)
     return operators.binary("max", a, b)
 
 
@@ -204,7 +212,7 @@ def min_(a: ScalarLike, b: ScalarLike) -> Any:
     >>> rows = T.min(block_M, M - by * block_M)
     """
     if _are_numbers(a, b):
-        return min(a, b)  # type: ignore[type-var]
+        return min(a, b)
     return operators.binary("min", a, b)
 
 
@@ -339,10 +347,17 @@ def _binary(function: str, op: str, a: Any, b: Any) -> Any:
     """An integer operation; a Python number when both operands are."""
     if op in ("//", "%", "truncdiv", "truncmod"):
         _refuse_zero(function, b)
+    if _is_layout_index(a) or _is_layout_index(b):
+        return _PYTHON[op](a, b)
     if not _are_ints(a, b):
         return operators.binary(op, a, b)
     folded = operators.binary(op, operators.as_expr(a), operators.as_expr(b))
     return int(folded.value) if isinstance(folded, Const) else folded
+
+
+def _is_layout_index(value: Any) -> bool:
+    """Whether this is an index inside the function of a `T.Layout`."""
+    return type(value).__module__.startswith("tilelang.layout")
 
 
 def _refuse_zero(function: str, divisor: Any) -> None:

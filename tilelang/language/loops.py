@@ -225,6 +225,12 @@ def _bound(value: Any, what: str, position: int | None = None) -> Expr:
 
 
 def _check_schedule(order: Any, stage: Any) -> None:
+    for name, given in (("order", order), ("stage", stage)):
+        if given is not None and not isinstance(given, (list, tuple)):
+            if isinstance(given, Expr):
+                return
+            reject("TL501", f"`{name}` is a list with one entry per statement, got {given!r}",
+                   span=argument_span(name))  # fmt: skip
     if order is None and stage is None:
         return
     if order is not None and stage is not None and len(order) != len(stage):

@@ -176,7 +176,7 @@ def clamp(dst: ScalarLike, min_val: ScalarLike, max_val: ScalarLike) -> Any:
     >>> q = T.clamp(x, -448.0, 448.0)
     """
     if all(isinstance(v, (int, float)) for v in (dst, min_val, max_val)):
-        return min(max(dst, min_val), max_val)  # type: ignore[call-overload]
+        return min(max(dst, min_val), max_val)
     return operators.binary("min", operators.binary("max", dst, min_val), max_val)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +26,10 @@ class SourceFile:
     @staticmethod
     def parse(path: str, text: str) -> SourceFile:
         """Parse `text`; raises SyntaxError as Python does."""
-        return SourceFile(path, text, ast.parse(text, filename=path), text.split("\n"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # Python's own, not about kernels
+            tree = ast.parse(text, filename=path)
+        return SourceFile(path, text, tree, text.split("\n"))
 
     def span(self, node: ast.AST) -> Span:
         """The code-point span of `node`."""

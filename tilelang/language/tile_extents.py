@@ -156,7 +156,8 @@ def _check_inside(region: Region, dimension: int, extent: ex.Expr, other: Side) 
 def _rank_mismatch(function: str, first: Side, second: Side) -> NoReturn:
     a, b = first.region.buffer, second.region.buffer
     larger = first if a.ndim > b.ndim else second
-    index = ", ".join("i" * 1 if d < abs(a.ndim - b.ndim) else ":" for d in range(max(a.ndim, b.ndim)))
+    points = abs(a.ndim - b.ndim)
+    index = ", ".join("i" if d < points else ":" for d in range(max(a.ndim, b.ndim)))
     reject(
         "TL201",
         f"`T.{function}` between `{first.name}` of rank {a.ndim} and "
@@ -191,7 +192,7 @@ def _shape_help(first: Side, second: Side) -> str:
         return "the last two dimensions are swapped: use `T.transpose`"
     if first.is_whole and second.is_whole and a.is_global != b.is_global:
         outer, inner = (a, b) if a.is_global else (b, a)
-        origin = ", ".join(f"{d} * {expr_text(n)}" for d, n in zip("ijklmn", inner.shape))
+        origin = ", ".join(f"{'ijklmn'[d % 6]} * {expr_text(n)}" for d, n in enumerate(inner.shape))
         return f"say which tile of `{outer.name}` is meant: `{outer.name}[{origin}]`"
     return f"slice the larger side, or give `{b.name}` the shape {extents_text(first.extents)}"
 

@@ -62,10 +62,10 @@ class WSRole:
             reject("TL117", f"role `{name}` has no warps: [{warps_lo}, {warps_hi})")
         if isinstance(max_nreg, int) and max_nreg and (max_nreg % 8 or not 24 <= max_nreg <= 256):
             reject("TL117", f"`max_nreg={max_nreg}` of role `{name}` is no multiple of 8 in 24…256")
-        for field, value in (
-            ("name", name), ("warps_lo", warps_lo), ("warps_hi", warps_hi), ("max_nreg", max_nreg),
-        ):  # fmt: skip
-            object.__setattr__(self, field, value)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "warps_lo", warps_lo)
+        object.__setattr__(self, "warps_hi", warps_hi)
+        object.__setattr__(self, "max_nreg", max_nreg)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

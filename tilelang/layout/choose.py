@@ -92,10 +92,7 @@ def _candidates(state: State, var: Variable) -> Iterator[Candidate]:
         yield from _loop_candidates(state, var)
         return
     for result in _known_results(state, var):
-        axis, tile = result.dim % len(var.shape), state.fragment(result.out)
-        index = Layout(var.shape, lambda *x: x[:axis] + x[axis + 1 :] or (0,))
-        facts = index_facts(index, var.shape, _without(var.shape, axis))
-        layout = spread(tile, facts, var.shape, 1)
+        layout = _dealt_out(result, state)
         yield Candidate(var, layout, f"among the owners of {result.out}")
     for width in vector_widths(var.shape[-1], var.bits):
         layout = loop_layout(var.shape, threads, width)
@@ -113,8 +110,12 @@ def _known_results(state: State, var: Variable) -> list[Reduced]:
     ]
 
 
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return shape[:axis] + shape[axis + 1 :] or (1,)
+def _dealt_out(result: Reduced, state: State) -> Fragment:
+    """The source of a reduction, spread over the threads that are to know its result."""
+    shape, axis = result.source.shape, result.dim % len(result.source.shape)
+    kept = shape[:axis] + shape[axis + 1 :] or (1,)
+    index = Layout(shape, lambda *x: x[:axis] + x[axis + 1 :] or (0,))
+    return spread(state.fragment(result.out), index_facts(index, shape, kept), shape, 1)
 
 
 def _loop_candidates(state: State, var: Variable) -> Iterator[Candidate]:
@@ -130,6 +131,9 @@ def _loop_candidates(state: State, var: Variable) -> Iterator[Candidate]:
         for width in vector_widths(var.shape[dim], bits, limit):
             layout = loop_layout(var.shape, threads, width, dim)
             yield Candidate(var, layout, f"{width} wide along dimension {dim}")
+    if any(c.index is None and c.mode is not Mode.READ for c in accesses):
+        # Only a thread that runs every iteration is sure to run those that hit its elements.
+        yield Candidate(var, replicated(var.shape, threads), "all of it in every thread")
     for access in accesses:
         if access.mode is Mode.READ and access.index is not None and access.buffer in state.layouts:
             tile, facts = state.fragment(access.buffer), state.facts(access)

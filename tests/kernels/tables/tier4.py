@@ -183,8 +183,6 @@ MLA = (
         reference=mla_decode.reference,
         params={**_MLA_SIZES, "num_split": 3, "num_blocks": 4},
         device_params={**_MLA_DEVICE, "batch": 128, "num_split": 4, "num_blocks": 132},
-        # The log of each part's sum is kept in fp16: 3e-3 of weight at a value of 8.
-        precision=("bfloat16",),
     ),
 )
 

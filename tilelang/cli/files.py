@@ -1,0 +1,238 @@
+"""Which kernel does `FILE[::KERNEL]` name? Reads and imports the file, and finds it there.
+
+The file is imported under its own name, never as `__main__`; what it does when it is the program
+does not happen.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import importlib.util
+import io
+import os
+import re
+import sys
+import tokenize
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn, TypeAlias
+
+from tilelang.language.primfunc import PrimFunc
+from tilelang.language.source import FunctionNode, syntax_error
+from tilelang.runtime.jit import JitFunction
+from tilelang.runtime.style import style_of
+from tilelang_diagnostics import CompileError, code_of, did_you_mean, error_for
+from tilelang_diagnostics.model import Diagnostic, Span
+
+# A decorated function, a traced kernel, or a plain function that returns one.
+Entry: TypeAlias = "JitFunction | PrimFunc | Callable[..., Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFile:
+    """An imported file: its text, its tree, its module."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+    module: ModuleType
+
+    def kernels(self) -> dict[str, Entry]:
+        """The kernels the file defines at top level, by name, in the order of their lines."""
+        found: dict[str, Entry] = {}
+        for node in self.tree.body:
+            for name in _defined_names(node):
+                value = getattr(self.module, name, None)
+                if isinstance(value, JitFunction | PrimFunc) or _is_factory(node, value):
+                    found[name] = value
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A kernel of a file."""
+
+    file: KernelFile
+    name: str
+    entry: Entry
+
+    @property
+    def place(self) -> str:
+        """`gemm.py::matmul`."""
+        return f"{self.file.path}::{self.name}"
+
+
+def choose(spec: str) -> Chosen:
+    """The kernel `spec` names; TL103 to TL107 for a file or name that leads to none."""
+    path_text, _, name = spec.partition("::")
+    file = load(Path(path_text))
+    kernels = file.kernels()
+    if name:
+        if name in kernels:
+            return Chosen(file, name, kernels[name])
+        inner = [k for k, v in kernels.items() if name in _inner_names(file, k)]
+        if len(inner) == 1:
+            return Chosen(file, inner[0], kernels[inner[0]])
+        listed = ", ".join(f"`{k}`" for k in kernels) or "none"
+        _refuse("TL104", f"`{path_text}` has no kernel `{name}`{did_you_mean(name, kernels)}",
+                f"its kernels are: {listed}")  # fmt: skip
+    if not kernels:
+        _refuse("TL104", f"`{path_text}` has no kernel",
+                "a kernel is a function decorated with @T.prim_func or @tilelang.jit, or one that "
+                "returns a @T.prim_func")  # fmt: skip
+    if len(kernels) > 1:
+        listed = ", ".join(f"`{k}`" for k in kernels)
+        first = next(iter(kernels))
+        _refuse("TL105", f"`{path_text}` has {len(kernels)} kernels: {listed}",
+                f"name one: {path_text}::{first}")  # fmt: skip
+    only = next(iter(kernels))
+    return Chosen(file, only, kernels[only])
+
+
+def load(path: Path) -> KernelFile:
+    """Read, parse and import a file."""
+    text = read(path)
+    try:
+        tree = ast.parse(text, filename=str(path))
+    except SyntaxError as error:
+        raise error_for((syntax_error(str(path), error),)) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = str(error) or "it nests too deeply"
+        _refuse("TL101", f"`{path}` cannot be parsed: {reason}", "", Span(str(path), 1, 1, 1, 2))
+    return KernelFile(path, text, tree, _import(path))
+
+
+def read(path: Path) -> str:
+    """The text of a file; TL103 or TL106."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        siblings = _siblings(path)
+        hint = did_you_mean(str(path), siblings).removeprefix("; ")
+        reason = "no such file" if isinstance(error, FileNotFoundError) else reason
+        _refuse("TL103", f"cannot read `{path}`: {reason}", hint)
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        start = data.rfind(b"\n", 0, error.start) + 1
+        column = len(data[start : error.start].decode(error.encoding, "replace")) + 1
+        _refuse("TL106", f"`{path}` is not valid {error.encoding.upper()}: byte "
+                f"0x{data[error.start]:02x} in line {line}",
+                "save it as UTF-8, or declare its encoding: # -*- coding: latin-1 -*-",
+                Span(str(path), line, column, line, column + 1))  # fmt: skip
+    except (SyntaxError, LookupError) as error:
+        _refuse("TL106", f"`{path}` is not text in its declared encoding: {error}",
+                "save it as UTF-8", Span(str(path), 1, 1, 1, 2))  # fmt: skip
+
+
+def _import(path: Path) -> ModuleType:
+    name = re.sub(r"\W", "_", path.stem)
+    if name in sys.modules or name == "__main__":
+        # Another module of that name is in use, perhaps by the file itself.
+        name = f"tilelang_file_{name}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        # Only names that end in .py have a loader of their own.
+        loader = importlib.machinery.SourceFileLoader(name, str(path))
+        spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with _as_a_program_of(path):
+        try:
+            spec.loader.exec_module(module)
+        except CompileError:
+            raise
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            raise error_for((_import_failure(path, error),)) from error
+    return module
+
+
+@contextmanager
+def _as_a_program_of(path: Path) -> Iterator[None]:
+    """Imports find the file's neighbours, and its argument parser finds no arguments of ours."""
+    argv, sys.argv = sys.argv, [str(path)]
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.argv = argv
+        # The folder stays on the path: kernels may import when they are traced.
+
+
+def _import_failure(path: Path, error: BaseException) -> Diagnostic:
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    notes = []
+    span = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        if os.path.realpath(frame.filename) == os.path.realpath(path) and frame.lineno:
+            first = frame.colno or 0
+            last = frame.end_colno or first + 1
+            end_line = frame.end_lineno or frame.lineno
+            span = Span(str(path), frame.lineno, first + 1, end_line,
+                        last + 1 if last > first or end_line > frame.lineno else first + 2)  # fmt: skip
+        elif span is not None and frame.filename and not frame.filename.startswith("<"):
+            notes.append(f"raised in {frame.filename}:{frame.lineno}, in {frame.name}")
+    help = None
+    if isinstance(error, SystemExit):
+        help = 'code that only runs as a program belongs under if __name__ == "__main__":'
+    elif isinstance(error, ModuleNotFoundError):
+        help = f"install it, for instance with pip install {(error.name or '').split('.')[0]}"
+    return Diagnostic("TL107", code_of("TL107").severity, f"importing `{path}` raised {what}",
+                      span=span, notes=tuple(notes[-1:]), help=help)  # fmt: skip
+
+
+def _defined_names(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield node.name
+    elif isinstance(node, ast.Assign):
+        # `scheduled = tilelang.jit(out_idx=[2])(factory)`
+        yield from (t.id for t in node.targets if isinstance(t, ast.Name))
+
+
+def _is_factory(node: ast.stmt, value: Any) -> bool:
+    return (
+        isinstance(node, ast.FunctionDef)
+        and not node.decorator_list
+        and callable(value)
+        and style_of(node) == "factory"
+    )
+
+
+def _inner_names(file: KernelFile, name: str) -> frozenset[str]:
+    """Names of the @T.prim_func definitions inside the factory `name`."""
+    for node in file.tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return frozenset(
+                n.name for n in ast.walk(node)
+                if isinstance(n, ast.FunctionDef) and n is not node and _is_kernel(n)
+            )  # fmt: skip
+    return frozenset()
+
+
+def _is_kernel(node: FunctionNode) -> bool:
+    return any("prim_func" in ast.unparse(d) for d in node.decorator_list)
+
+
+def _siblings(path: Path) -> list[str]:
+    try:
+        return [str(p) for p in path.parent.iterdir() if p.suffix == ".py"]
+    except OSError:
+        return []
+
+
+def _refuse(code: str, message: str, help: str, span: Span | None = None) -> NoReturn:
+    raise error_for(
+        (Diagnostic(code, code_of(code).severity, message, span=span, help=help or None),)
+    )
