@@ -37,6 +37,9 @@ class GemmWarpPolicy(IntEnum):
     FullRow = 1  # all warps along M
     FullCol = 2  # all warps along N
 
+    def __repr__(self) -> str:
+        return f"T.GemmWarpPolicy.{self.name}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:

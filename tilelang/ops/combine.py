@@ -20,7 +20,7 @@ _NODES: Final[dict[str, str]] = {
 
 KINDS: Final = tuple(_NODES)
 
-_HALVES = ("float16", "bfloat16", "float8", "float6", "float4")
+_HALVES = ("float16", "bfloat16", "float8_", "float6_", "float4_")
 
 
 def combine(
@@ -74,7 +74,7 @@ def accumulator_dtype(kind: str, dtype: str) -> str:
 
 def _extreme(dtype: str, *, lowest: bool, span: TirSpan) -> Any:
     if build.is_float(dtype):
-        if dtype.startswith(("float8", "float6", "float4")):  # formats without infinity
+        if dtype.startswith(("float8_", "float6_", "float4_")):  # formats without infinity
             make = tirx.tvm.ir.prim.min_value if lowest else tirx.tvm.ir.prim.max_value
             return make(dtype)
         return build.const(float("-inf") if lowest else float("inf"), dtype, span)

@@ -1,0 +1,54 @@
+"""`tilelang lsp`: start the language server on standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+
+from tilelang_lsp.worker import Worker
+
+_DESCRIPTION = """\
+Language server for kernels: diagnostics, hints, hover, completion, signatures, definitions.
+It speaks the Language Server Protocol on standard input and output; editors start it."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until the editor says exit; the result is the exit code."""
+    try:
+        arguments = _parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has printed why
+        return int(stop.code or 0)
+    level = getattr(logging, arguments.log_level.upper())
+    logging.basicConfig(
+        filename=arguments.log_file, level=level, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    # pygls logs the whole text of every message at INFO.
+    logging.getLogger("pygls").setLevel(max(level, logging.WARNING))
+    worker = Worker()
+    # lsprotocol takes most of a second to import: the worker imports the compiler meanwhile.
+    worker.start()
+    try:
+        from tilelang.version import VERSION
+        from tilelang_lsp.server import make_server
+
+        make_server(worker, VERSION).start_io()
+    finally:
+        worker.stop()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilelang lsp",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--stdio", action="store_true", help="the default and only way; accepted for editors"
+    )
+    parser.add_argument("--log-file", help="write the log there instead of to standard error")
+    parser.add_argument(
+        "--log-level", default="warning", choices=("debug", "info", "warning", "error")
+    )
+    return parser

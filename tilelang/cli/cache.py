@@ -1,0 +1,51 @@
+"""`tilelang cache info|clear`: what is kept of compiled kernels, and where."""
+
+from __future__ import annotations
+
+import click
+
+from tilelang.cli.output import table
+from tilelang.runtime.build import is_cache_enabled
+from tilelang.runtime.cache import KernelCache
+
+
+@click.group("cache")
+def command() -> None:
+    """Show or clear the cache of compiled kernels.
+
+    Its folder is TILELANG_CACHE_DIR, its size is bounded by TILELANG_CACHE_LIMIT.
+    """
+
+
+@command.command("info")
+def info() -> int:
+    """Where the cache is, how much is in it, and whether it can be written."""
+    found = KernelCache().info()
+    table(
+        [
+            ("folder", str(found.root)),
+            ("kernels", str(found.kernels)),
+            ("size", f"{_size(found.bytes)} of {_size(found.limit)}"),
+            ("enabled", "yes" if is_cache_enabled() else "no (TILELANG_DISABLE_CACHE)"),
+            ("writable", "yes" if found.problem is None else f"no: {found.problem}"),
+        ]
+    )
+    return 0
+
+
+@command.command("clear")
+def clear() -> int:
+    """Drop every compiled kernel."""
+    cache = KernelCache()
+    count = cache.clear()
+    table([("dropped", f"{count} kernel{'s' * (count != 1)} from {cache.root}")])
+    return 0
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"

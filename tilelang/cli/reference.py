@@ -1,0 +1,159 @@
+"""Does a kernel agree with the reference function of its file?
+
+The reference gets the inputs in float64 where it can take them, so that its own rounding plays no
+part; the allowed error is that of the output's dtype.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final
+
+from tilelang_diagnostics import code_of, error_for
+from tilelang_diagnostics.model import Diagnostic
+
+# Relative Frobenius error allowed against float64, by dtype of the result: a few units of the
+# format's rounding, as sums of many terms have. Integers must be exact.
+TOLERANCE: Final[Mapping[str, float]] = {
+    "float64": 1e-12,
+    "float32": 1e-5,
+    "float16": 1e-3,
+    "bfloat16": 8e-3,
+    "float8_e4m3fn": 4e-2,
+    "float8_e5m2": 8e-2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The error of one result and what is allowed."""
+
+    name: str
+    error: float
+    allowed: float
+    first_wrong: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return self.error <= self.allowed
+
+
+def find_reference(module: ModuleType, kernel: str) -> Callable[..., Any] | None:
+    """The reference function of a file, by the names authors give it."""
+    names = (f"{kernel}_reference", f"reference_{kernel}", f"{kernel}_ref", f"ref_{kernel}",
+             "reference", "ref_program", "reference_program", "ref")  # fmt: skip
+    found = (getattr(module, name, None) for name in names)
+    return next((f for f in found if inspect.isfunction(f)), None)
+
+
+def compare(
+    reference: Callable[..., Any],
+    inputs: Sequence[Any],
+    results: Sequence[tuple[str, Any]],
+    values: Mapping[str, Any],
+    written: frozenset[int] = frozenset(),
+) -> list[Comparison]:
+    """The error of each named result. `inputs` are those of before the call."""
+    expected = _call(reference, inputs, values, written)
+    listed = list(expected) if isinstance(expected, tuple | list) else [expected]
+    if len(listed) != len(results):
+        raise error_for((Diagnostic(
+            "TL723", code_of("TL723").severity,
+            f"the kernel gives {len(results)} results and `{reference.__name__}` {len(listed)}"),))  # fmt: skip
+    return [
+        _compare_one(name, got, want)
+        for (name, got), want in zip(results, listed, strict=True)
+    ]
+
+
+def mismatches(comparisons: Sequence[Comparison], reference: str) -> list[Diagnostic]:
+    """TL723 for each result that is off."""
+    return [
+        Diagnostic(
+            "TL723", code_of("TL723").severity,
+            f"`{c.name}` differs from `{reference}`: relative error {c.error:.2g}, allowed "
+            f"{c.allowed:g}",
+            notes=(c.first_wrong,) if c.first_wrong else (),
+        )
+        for c in comparisons if not c.fits
+    ]  # fmt: skip
+
+
+def relative_error(got: Any, want: Any) -> float:
+    """Relative Frobenius error; NaN and infinity must stand at the same places in both."""
+    import numpy
+
+    odd = ~numpy.isfinite(want)
+    if not numpy.array_equal(got[odd], want[odd], equal_nan=True):
+        return float("inf")
+    if not numpy.isfinite(got[~odd]).all():
+        return float("inf")
+    scale = float(numpy.linalg.norm(want[~odd]))
+    distance = float(numpy.linalg.norm(got[~odd] - want[~odd]))
+    return distance / scale if scale else distance
+
+
+def as_float64(value: Any) -> Any:
+    """A NumPy array of `value` in float64."""
+    import numpy
+
+    if hasattr(value, "detach"):
+        import torch
+
+        value = value.detach().cpu().to(torch.float64).numpy()
+    return numpy.asarray(value).astype(numpy.float64)
+
+
+def _call(
+    reference: Callable[..., Any], inputs: Sequence[Any], values: Mapping[str, Any],
+    written: frozenset[int],
+) -> Any:  # fmt: skip
+    parameters = inspect.signature(reference).parameters
+    positional = [p for p in parameters.values()
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]  # fmt: skip
+    given = list(inputs)
+    required = [p for p in positional if p.default is p.empty]
+    if len(required) < len(given) and len(given) - len(written) >= len(required):
+        # It computes what the kernel writes to its arguments, and is not given them.
+        given = [x for i, x in enumerate(given) if i not in written]
+    names = {p.name for p in positional[: len(given)]}
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    keywords = {n: v for n, v in values.items() if n not in names and (takes_any or n in parameters)}
+    try:
+        return reference(*(_widened(x) for x in given), **keywords)
+    except Exception:
+        # Not every reference can compute in float64 (a dtype it was written for, a mask).
+        return reference(*given, **keywords)
+
+
+def _widened(value: Any) -> Any:
+    if hasattr(value, "is_floating_point"):
+        import torch
+
+        return value.to(torch.float64) if value.is_floating_point() else value.clone()
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    # ml_dtypes calls its floats kind V.
+    return value.astype("float64") if kind in ("f", "V") else value
+
+
+def _compare_one(name: str, got: Any, want: Any) -> Comparison:
+    import numpy
+
+    dtype = str(got.dtype).removeprefix("torch.")
+    allowed = TOLERANCE.get(dtype, 0.0)
+    a, b = as_float64(got), as_float64(want)
+    if a.shape != b.shape:
+        return Comparison(name, float("inf"), allowed, f"shapes {a.shape} and {b.shape} differ")
+    error = relative_error(a, b)
+    where = ""
+    if error > allowed:
+        limit = allowed * max(1.0, float(numpy.abs(b[numpy.isfinite(b)]).max(initial=0.0)))
+        wrong = ~numpy.isclose(a, b, rtol=allowed, atol=limit, equal_nan=True)
+        if wrong.any():
+            index = tuple(int(i) for i in numpy.argwhere(wrong)[0])
+            inside = f"[{', '.join(map(str, index))}]" if index else ""
+            where = f"first at {name}{inside}: {a[index]:.6g} instead of {b[index]:.6g}"
+    return Comparison(name, error, allowed, where)
