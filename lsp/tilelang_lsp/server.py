@@ -147,24 +147,24 @@ def _register_lifecycle(server: TilelangServer) -> None:
         await server.catalogue()
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-    async def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+    def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
         opened = params.text_document
         document = _text_document(server, opened.uri)
         documents.open(opened.uri, document.path or opened.uri, opened.version, opened.text)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    async def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
+    def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
         uri = params.text_document.uri
         documents.change(uri, params.text_document.version, _text_document(server, uri).source)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    async def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
+    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
         documents.close(uri)
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
+    def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
         settings = params.settings
         server.configure(settings.get("tilelang") if isinstance(settings, Mapping) else None)
         documents.reanalyse()

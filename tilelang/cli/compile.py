@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from tilelang.cli.arguments import kernel_argument, set_option, target_option
-from tilelang.cli.files import choose
-from tilelang.cli.output import show, table
-from tilelang.cli.specialise import Specialised, specialise
-from tilelang.cli.values import parse_settings
-from tilelang.compiler import effective_options, ir_text, lower_function
-from tilelang.runtime.build import build
-from tilelang.runtime.crash import guarded
-from tilelang.runtime.devices import resolve
-from tilelang.runtime.kernel import write_text
-from tilelang.target import Target
-from tilelang_diagnostics import raise_for
 
 
 @click.command("compile")
@@ -39,53 +27,7 @@ def command(
 
     FILE is imported, never run as the main program. Values come from --set, else from the file.
     """
-    chosen = choose(kernel)
-    special = specialise(chosen, parse_settings(settings), target)
-    resolved = resolve(special.target).target
-    text = _emit(special, resolved, emit or ("source" if output else None))
-    if text is None:
-        return 0
-    if output is None:
-        click.echo(text.rstrip())
-    else:
-        write_text(output, text if text.endswith("\n") else text + "\n")
-        table([("wrote", str(output))])
-    return 0
+    # Imported when it runs, so that completion and --help stay quick.
+    from tilelang.cli.compile_kernel import compile_kernel
 
-
-def _emit(special: Specialised, target: Target, what: str | None) -> str | None:
-    match what:
-        case "program":
-            from tilelang.program.printer import function_text
-
-            return str(function_text(special.function))
-        case "ir":
-            return ir_text(_lowered(special, target))
-        case "layouts":
-            return _layouts(special, target)
-        case _:
-            built = build(special.function, target, special.options)
-            show(built.compiled.diagnostics)
-            if what == "source":
-                return built.compiled.artifact.source
-            artifact = built.compiled.artifact
-            size = len(artifact.object_code)
-            table([("kernel", artifact.name), ("target", str(target)),
-                   ("code", "from the cache" if built.from_cache else f"{size} bytes")])  # fmt: skip
-            return None
-
-
-def _lowered(special: Specialised, target: Target) -> Any:
-    options = effective_options(special.function, special.options)
-    with guarded(f"lowering {special.function.name} for {target}", special.function.span):
-        lowered = lower_function(special.function, target, options)
-    raise_for(lowered.diagnostics)
-    show(lowered.diagnostics)
-    return lowered.func
-
-
-def _layouts(special: Specialised, target: Target) -> str:
-    from tilelang.analysis.layouts import describe_layouts
-
-    with guarded(f"inferring the layouts of {special.function.name}", special.function.span):
-        return str(describe_layouts(special.function, target))
+    return compile_kernel(kernel, settings, target, emit, output)

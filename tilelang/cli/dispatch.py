@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from tilelang.cli import BY_NAME, COMMANDS, ENTRY_POINT_GROUP, Row
-from tilelang.cli.output import show
 from tilelang.version import VERSION
-from tilelang_diagnostics import CompileError, did_you_mean
 
 _EPILOG = """\b
 Kernels are named FILE or FILE::KERNEL, values are given as --set M=256,N=512.
@@ -43,6 +43,8 @@ class _Commands(click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is None:
+            from tilelang_diagnostics import did_you_mean
+
             ctx.fail(f"there is no command {name!r}{did_you_mean(name, BY_NAME)}")
         return name, command, args[1:]
 
@@ -76,24 +78,25 @@ def run_command(argv: list[str]) -> int:
         return 130
     except BrokenPipeError:
         # The reader (`| head`) has seen enough.
-        import os
-        import sys
-
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except CompileError as error:
-        show(error.diagnostics, error.sources)
-        return status_of(error)
     except Exception as error:
-        from tilelang.runtime.crash import internal_error
-
-        show((internal_error(error, f"running tilelang {' '.join(argv)}", files=_files(argv)),))
-        return 3
+        return _report(error, argv)
 
 
-def status_of(error: CompileError) -> int:
-    """3 for our own faults, 1 for everything that is about the kernel or the machine."""
-    return 3 if any(d.code.startswith("TL9") for d in error.diagnostics) else 1
+def _report(error: Exception, argv: list[str]) -> int:
+    """Show what went wrong; 3 for our own faults, 1 for what is about the kernel or the machine."""
+    # Imported here: `tilelang --help` has nothing to report.
+    from tilelang.cli.output import show
+    from tilelang_diagnostics import CompileError
+
+    if isinstance(error, CompileError):
+        show(error.diagnostics, error.sources)
+        return 3 if any(d.code.startswith("TL9") for d in error.diagnostics) else 1
+    from tilelang.runtime.crash import internal_error
+
+    show((internal_error(error, f"running tilelang {' '.join(argv)}", files=_files(argv)),))
+    return 3
 
 
 def _own(row: Row) -> click.Command:

@@ -31,9 +31,9 @@ def terminal_width() -> int:
     return min(100, shutil.get_terminal_size((100, 24)).columns)
 
 
-def table(rows: Sequence[tuple[str, str]]) -> None:
+def table(rows: Sequence[tuple[str, str]], width: int = 0) -> None:
     """Names and facts, aligned, on standard output; a fact may have several lines."""
-    width = max((len(name) for name, _ in rows), default=0)
+    width = max(width, *(len(name) for name, _ in rows)) if rows else width
     for name, fact in rows:
         first, *rest = fact.splitlines() or [""]
         print(f"  {name:<{width}}  {first}".rstrip())

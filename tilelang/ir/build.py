@@ -150,6 +150,18 @@ def evaluate(value: tirx.Expr, span: TirSpan = None) -> tirx.Stmt:
     return tirx.Evaluate(value, span)
 
 
+def allocate(
+    buffer: tirx.Buffer, annotations: Mapping[str, Any] | None = None, span: TirSpan = None
+) -> tirx.Stmt:
+    """`buffer` exists from here on. (TVM's Python constructor refuses spans with calls.)"""
+    return tirx.ffi_api.AllocBuffer(buffer, dict(annotations) if annotations else None, span)
+
+
+def declare(buffer: tirx.Buffer, data: tirx.Expr, span: TirSpan = None) -> tirx.Stmt:
+    """`buffer` is a view of the storage at `data` from here on."""
+    return tirx.ffi_api.DeclBuffer(buffer, data, span)
+
+
 def nothing(span: TirSpan = None) -> tirx.Stmt:
     """The empty statement."""
     return tirx.Evaluate(tirx.IntImm("int32", 0), span)

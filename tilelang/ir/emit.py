@@ -60,13 +60,19 @@ class _Emitter:
         return self.exprs.declare_var(param)
 
     def block(self, block: st.Block, span: TirSpan) -> tirx.Stmt:
-        return build.seq([s for stmt in block for s in self._located(stmt)], span)
+        with self.exprs.block():
+            return build.seq([s for stmt in block for s in self._located(stmt)], span)
 
     def _located(self, stmt: st.Stmt) -> Sequence[tirx.Stmt]:
-        """The statements of one program statement; its expressions inherit its calls."""
+        """The statements of one program statement; its expressions inherit its calls.
+
+        Views that no statement declares (`T.make_tensor` in an expression) are declared before
+        the first statement of a block that uses them.
+        """
         span = to_tir(stmt.span, stmt.calls)
         with self.exprs.inside(stmt.span, stmt.calls):
-            return self.statement(stmt, span)
+            emitted = self.statement(stmt, span)
+            return [*self.exprs.take_views(), *emitted]
 
     def statement(self, stmt: st.Stmt, span: TirSpan) -> Sequence[tirx.Stmt]:
         match stmt:
@@ -114,7 +120,7 @@ class _Emitter:
             return [self.exprs.view(buffer, span)]
         declared = self.exprs.declare_buffer(buffer)
         found = {attrs.ALLOC_PREFIX + k: v for k, v in literal_attrs(buffer.attrs).items()}
-        allocate = tirx.AllocBuffer(declared, found or None, span)
+        allocate = build.allocate(declared, found, span)
         if stmt.init is None:
             return [allocate]
         zeros = [build.const(0, "int32", span) for _ in buffer.shape]

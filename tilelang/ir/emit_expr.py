@@ -23,6 +23,25 @@ class ExprEmitter:
         self._buffers: dict[bf.Buffer, tirx.Buffer] = {}
         self._span: Span | None = None
         self._calls: tuple[Frame, ...] = ()
+        self._views: list[tirx.Stmt] = []
+        self._implicit: list[bf.Buffer] = []
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Views first used inside are declared inside, and forgotten at the end."""
+        pending, self._views = self._views, []
+        outer, self._implicit = self._implicit, []
+        try:
+            yield
+        finally:
+            for buffer in self._implicit:
+                del self._buffers[buffer]
+            self._views, self._implicit = pending, outer
+
+    def take_views(self) -> list[tirx.Stmt]:
+        """Declarations of the views used since the last call, in order."""
+        taken, self._views = self._views, []
+        return taken
 
     @contextmanager
     def inside(self, span: Span | None, calls: tuple[Frame, ...]) -> Iterator[None]:
@@ -56,9 +75,14 @@ class ExprEmitter:
     def buffer(self, buffer: bf.Buffer) -> tirx.Buffer:
         """The IR buffer of one that is in scope."""
         found = self._buffers.get(buffer)
-        if found is None:
+        if found is not None:
+            return found
+        if buffer.source is None and buffer.pointer is None:
             raise KeyError(f"buffer {buffer.name} is used before it is allocated")
-        return found
+        declaration = self.view(buffer, self._at(buffer.span))
+        self._views.append(declaration)
+        self._implicit.append(buffer)
+        return self._buffers[buffer]
 
     def view(self, buffer: bf.Buffer, span: TirSpan) -> tirx.Stmt:
         """Declare `buffer` over the storage of its source, or over its address."""
@@ -70,7 +94,7 @@ class ExprEmitter:
             address = build.cast(self.expr(buffer.pointer), "int64", span)
             pointer = tirx.PointerType(element, buffer.scope_name)
             data = tirx.Call("tirx.reinterpret", [address], ret_ty=pointer, span=span)
-        return tirx.DeclBuffer(self.declare_buffer(buffer), data=data, span=span)
+        return build.declare(self.declare_buffer(buffer), data, span)
 
     def operand(self, operand: ex.Expr | bf.Region | bf.Buffer) -> tirx.Expr:
         """An operand of a call: an expression, or a region passed by reference."""

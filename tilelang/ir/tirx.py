@@ -60,6 +60,7 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "IRModule": ("tvm", "IRModule"),
     "Analyzer": ("tvm.sym", "Analyzer"),
     "ProofStrength": ("tvm.sym", "ProofStrength"),
+    "ffi_api": ("tvm.tirx", "_ffi_api"),
     "op": ("tvm.tirx", "op"),
     "transform": ("tvm.tirx", "transform"),
     "tvm": ("tvm", ""),

@@ -121,7 +121,7 @@ class _Lines(_Lowering):
         lanes = next((n for n in _LANES if extent is not None and extent >= n), 1)
         partial = self.local("partial", [lanes])
         parts: list[tirx.Stmt] = [
-            tirx.AllocBuffer(partial, None, self.span),
+            build.allocate(partial, None, self.span),
             self._each_lane(lanes, lambda lane: build.store(partial, [lane], self.neutral(), self.span)),
         ]
         parts += self._accumulate(partial, lanes)
@@ -208,7 +208,7 @@ class _Rows(_Lowering):
         old = build.load(running, place, self.span)
         update = build.store(running, place, self.combined(old, self.element(along)), self.span)
         parts = [
-            tirx.AllocBuffer(running, None, self.span),
+            build.allocate(running, None, self.span),
             self._nest(build.store(running, place, self.neutral(), self.span)),
             build.loop(
                 along, self.op.src.extents[self.op.axis], self._nest(update), span=self.span

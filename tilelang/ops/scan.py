@@ -61,7 +61,7 @@ class Scan(TileOp):
         )
         line = build.seq(
             [
-                tirx.AllocBuffer(running, None, span),
+                build.allocate(running, None, span),
                 build.store(running, zero, identity(self.kind, dtype, span), span),
                 build.loop(step, self.src.extents[axis], body, span=span),
             ],

@@ -89,10 +89,10 @@ class _Binder:
         taken = list(zip(inputs, args, strict=False))
         for name, value in kwargs.items():
             if name not in names:
-                self.report("TL720", f"{self.name} has no parameter {name!r}"
+                self.report("TL720", f"`{self.name}` has no parameter `{name}`"
                             f"{did_you_mean(name, names)}", self.signature_help())  # fmt: skip
             elif names.index(name) < len(args):
-                self.report("TL720", f"argument {name} of {self.name} is given twice",
+                self.report("TL720", f"argument `{name}` of `{self.name}` is given twice",
                             "pass it by position or by name, not both")  # fmt: skip
             else:
                 taken.append((inputs[names.index(name)], value))
@@ -106,12 +106,12 @@ class _Binder:
 
     def count_message(self, given: int, missing: list[str]) -> str:
         wanted = len(self.signature.inputs)
-        text = f"{self.name} takes {wanted} argument{'s' * (wanted != 1)}, got {given}"
+        text = f"`{self.name}` takes {wanted} argument{'s' * (wanted != 1)}, got {given}"
         return f"{text}; missing {', '.join(missing)}" if missing else text
 
     def signature_help(self) -> str:
         listed = ", ".join(p.name for p in self.signature.inputs)
-        text = f"call it as {self.name}({listed})"
+        text = f"call it as `{self.name}({listed})`"
         allocated = [b.name for b in self.signature.results]
         return f"{text}; {', '.join(allocated)} is returned" if allocated else text
 
@@ -144,18 +144,18 @@ class _Binder:
     def bind_scalar(self, var: Var, value: Any) -> None:
         checked = checked_scalar(var.dtype, value)
         if isinstance(checked, str):
-            self.report("TL718", f"argument {var.name} of {self.name} is {checked}",
+            self.report("TL718", f"argument `{var.name}` of `{self.name}` is {checked}",
                         span=var.span, label="declared here")  # fmt: skip
             checked = 0
         self.bound.scalars[var] = checked
         if isinstance(checked, int):
             self.bound.dims[var] = checked
-            self.givers[var] = (f"argument {var.name}", var.span)
+            self.givers[var] = (f"argument `{var.name}`", var.span)
 
     def view(self, buffer: Buffer, value: Any) -> TensorView | None:
         if value is None:
             if not buffer.nullable:
-                self.report("TL717", f"argument {buffer.name} of {self.name} is None",
+                self.report("TL717", f"argument `{buffer.name}` of `{self.name}` is None",
                             "pass a tensor: the kernel always uses it",
                             span=buffer.span, label=self.declared(buffer))  # fmt: skip
             self.bound.addresses[buffer] = 0
@@ -163,7 +163,7 @@ class _Binder:
         try:
             view = view_of(value)
         except NotATensor as error:
-            self.report("TL709", f"argument {buffer.name} of {self.name} {error}, "
+            self.report("TL709", f"argument `{buffer.name}` of `{self.name}` {error}, "
                         "expected a tensor", _how_to_make_tensor(value),
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
             return None
@@ -171,7 +171,7 @@ class _Binder:
         self.check_dtype(buffer, view)
         self.check_alignment(buffer, view)
         if buffer in self.written and not view.writable:
-            self.report("TL727", f"argument {buffer.name} of {self.name} is read-only, and the "
+            self.report("TL727", f"argument `{buffer.name}` of `{self.name}` is read-only, and the "
                         "kernel writes to it", "pass a copy",
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
         self.bound.addresses[buffer] = view.address
@@ -180,7 +180,7 @@ class _Binder:
 
     def check_device(self, buffer: Buffer, view: TensorView) -> None:
         if view.device != "cpu":
-            self.report("TL707", f"argument {buffer.name} of {self.name} is on {view.device}, "
+            self.report("TL707", f"argument `{buffer.name}` of `{self.name}` is on {view.device}, "
                         "expected cpu",
                         f"pass {buffer.name}.cpu(), or compile the kernel for that device",
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
@@ -190,7 +190,7 @@ class _Binder:
         if view.dtype in names:
             return
         stored = f" (stored as {names[0]})" if names and names[0] != buffer.dtype.name else ""
-        self.report("TL702", f"argument {buffer.name} of {self.name} has dtype {view.dtype}, "
+        self.report("TL702", f"argument `{buffer.name}` of `{self.name}` has dtype {view.dtype}, "
                     f"expected {buffer.dtype.name}{stored}",
                     _how_to_convert(buffer, view.family, names),
                     span=buffer.span, label=self.declared(buffer))  # fmt: skip
@@ -199,7 +199,7 @@ class _Binder:
         size = buffer.dtype.scalar.bytes
         if view.device == "cpu" and view.address % size:
             copy = "clone()" if view.family == "torch" else "copy()"
-            self.report("TL706", f"argument {buffer.name} of {self.name} starts at an address that "
+            self.report("TL706", f"argument `{buffer.name}` of `{self.name}` starts at an address that "
                         f"is not a multiple of {size} bytes, the size of {buffer.dtype.name}",
                         f"pass {buffer.name}.{copy}, which is aligned",
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
@@ -210,7 +210,7 @@ class _Binder:
         if len(view.shape) == buffer.ndim:
             return True
         got, want = len(view.shape), buffer.ndim
-        self.report("TL703", f"argument {buffer.name} of {self.name} has {got} "
+        self.report("TL703", f"argument `{buffer.name}` of `{self.name}` has {got} "
                     f"dimension{'s' * (got != 1)} {view.shape}, expected {want}",
                     span=buffer.span, label=self.declared(buffer))  # fmt: skip
         return False
@@ -226,12 +226,12 @@ class _Binder:
             assert isinstance(dim, Var)
             if dim not in self.bound.dims:
                 self.bound.dims[dim] = size
-                self.givers[dim] = (f"argument {buffer.name}", buffer.span)
+                self.givers[dim] = (f"argument `{buffer.name}`", buffer.span)
         for buffer, _, dim, size in (*sites, *steps):
             found = solve(dim, size, self.bound.dims)
             if found is not None:
                 self.bound.dims[found[0]] = found[1]
-                self.givers[found[0]] = (f"argument {buffer.name}", buffer.span)
+                self.givers[found[0]] = (f"argument `{buffer.name}`", buffer.span)
 
     def check_shape(self, buffer: Buffer, view: TensorView) -> None:
         shape = logical_shape(buffer, view)
@@ -240,11 +240,11 @@ class _Binder:
             if wanted is None or wanted == size:
                 continue
             giver = self.giver_of(dim)
-            if giver is not None and giver[0] != f"argument {buffer.name}":
+            if giver is not None and giver[0] != f"argument `{buffer.name}`":
                 self.dim_conflict(buffer, axis, dim, (size, wanted), giver)
             else:
                 expected = self.shape_text(buffer.shape)
-                self.report("TL704", f"argument {buffer.name} of {self.name} has shape "
+                self.report("TL704", f"argument `{buffer.name}` of `{self.name}` has shape "
                             f"{view.shape}, expected {expected}: dimension {axis} is {size}, "
                             f"not {wanted}", span=buffer.span,
                             label=self.declared(buffer))  # fmt: skip
@@ -256,7 +256,7 @@ class _Binder:
     ) -> None:  # fmt: skip
         size, wanted = sizes
         labels = (Label(giver[1], f"gives {wanted}"),) if giver[1] is not None else ()
-        self.report("TL711", f"dimension {axis} of argument {buffer.name} of {self.name} is {size}, "
+        self.report("TL711", f"dimension {axis} of argument `{buffer.name}` of `{self.name}` is {size}, "
                     f"but {expr_text(dim)} is {wanted} by {giver[0]}",
                     span=buffer.span, label=self.declared(buffer), labels=labels)  # fmt: skip
 
@@ -271,7 +271,7 @@ class _Binder:
             if wanted is None or view.shape[axis] <= 1 or view.strides[axis] == wanted:
                 continue
             got, expected = view.strides, self.shape_text(buffer.strides)
-            self.report("TL705", f"argument {buffer.name} of {self.name} has strides {got}, "
+            self.report("TL705", f"argument `{buffer.name}` of `{self.name}` has strides {got}, "
                         f"expected {expected}: stride {axis} is {view.strides[axis]}, not {wanted}",
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
             return
@@ -283,7 +283,7 @@ class _Binder:
             inner = max(size, 1)
         make = (f"{buffer.name}.contiguous()" if view.family == "torch"
                 else f"np.ascontiguousarray({buffer.name})")  # fmt: skip
-        self.report("TL708", f"argument {buffer.name} of {self.name} is not contiguous: it has "
+        self.report("TL708", f"argument `{buffer.name}` of `{self.name}` is not contiguous: it has "
                     f"strides {view.strides}, expected {tuple(wanted)}",
                     f"pass {make}, or declare the parameter with its strides: "
                     "T.StridedTensor(shape, strides, dtype)",
@@ -316,7 +316,7 @@ class _Binder:
             try:
                 result = empty(shape, buffer.dtype, self.bound.family)
             except (ValueError, ImportError) as error:
-                self.report("TL702", f"result {buffer.name} of {self.name} cannot be made as "
+                self.report("TL702", f"result {buffer.name} of `{self.name}` cannot be made as "
                             f"{self.bound.family} {buffer.dtype.name}: {error}",
                             "pass PyTorch tensors", span=buffer.span)  # fmt: skip
                 return
@@ -330,7 +330,7 @@ class _Binder:
 
     def unbound(self, var: Var, buffer: Buffer | None) -> None:
         what = f"{var.name} of result {buffer.name}" if buffer else var.name
-        self.report("TL710", f"the runtime dimension {what} of {self.name} is determined by no "
+        self.report("TL710", f"the runtime dimension {what} of `{self.name}` is determined by no "
                     "argument", f"use {var.name} as a whole dimension of a tensor argument, or "
                     "make it a scalar parameter",
                     span=(buffer.span if buffer else None) or var.span)  # fmt: skip

@@ -18,6 +18,9 @@ from tilelang.backends import KINDS_WITH_BACKEND
 from tilelang.target import Probe, Resolved, is_auto, resolve_target
 
 
+_quiet: list[bool] = []
+
+
 def resolve(value: Any = None, *, announce: bool = True) -> Resolved:
     """The target to compile for; None means the environment's default.
 
@@ -28,9 +31,14 @@ def resolve(value: Any = None, *, announce: bool = True) -> Resolved:
     if not is_auto(value):
         return resolve_target(value)
     resolved = resolve_target("auto", probes(), KINDS_WITH_BACKEND)
-    if announce and options.PRINT_ON_COMPILATION.get():
+    if announce and not _quiet and options.PRINT_ON_COMPILATION.get():
         _announce(resolved)
     return resolved
+
+
+def resolve_quietly() -> None:
+    """Say nothing about `auto` in this process: the caller shows it itself."""
+    _quiet.append(True)
 
 
 def determine_target(target: Any = "auto", return_object: bool = False) -> Any:

@@ -1,0 +1,165 @@
+"""A small language client over a real server process: requests, notifications, and what came."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PATHS = (ROOT, ROOT / "diagnostics", ROOT / "trace", ROOT / "lsp")
+TIMEOUT = 60.0  # generous: says "hangs", not "slow"
+
+CAPABILITIES: dict[str, Any] = {
+    "general": {"positionEncodings": ["utf-16"]},
+    "workspace": {"inlayHint": {"refreshSupport": True}, "workspaceFolders": True},
+    "textDocument": {
+        "publishDiagnostics": {
+            "relatedInformation": True, "versionSupport": True, "codeDescriptionSupport": True,
+        },
+        "hover": {"contentFormat": ["markdown"]},
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}}},
+    },
+}  # fmt: skip
+
+
+class Client:
+    """Starts `python -m tilelang_lsp` and speaks LSP with it; use as a context manager."""
+
+    def __init__(self, options: dict[str, Any] | None = None, cwd: Path | None = None) -> None:
+        path = os.pathsep.join([*map(str, PATHS), os.environ.get("PYTHONPATH", "")])
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tilelang_lsp", "--stdio"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
+            env={**os.environ, "PYTHONPATH": path},
+        )  # fmt: skip
+        self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
+        self._notifications: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._next = 0
+        self.requests_from_server: list[str] = []
+        self.log: list[str] = []
+        threading.Thread(target=self._read, daemon=True).start()
+        threading.Thread(target=self._read_log, daemon=True).start()
+        self.capabilities = self.request(
+            "initialize",
+            {
+                "processId": os.getpid(), "rootUri": None, "capabilities": CAPABILITIES,
+                "initializationOptions": options or {},
+            },
+        )["capabilities"]  # fmt: skip
+        self.notify("initialized", {})
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.request("shutdown", None)
+            self.notify("exit", None)
+            self.process.wait(TIMEOUT)
+        finally:
+            self.process.kill()
+
+    def request(self, method: str, params: Any) -> Any:
+        """The result; an error answer raises."""
+        return self.wait(self.send(method, params))
+
+    def send(self, method: str, params: Any) -> int:
+        """Send a request without waiting; its id is for `wait` or a cancellation."""
+        self._next += 1
+        self._answers[self._next] = queue.Queue()
+        self._send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        return self._next
+
+    def wait(self, number: int) -> Any:
+        """The result of the request `send` gave this number."""
+        answer = self._answers[number].get(timeout=TIMEOUT)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer["result"]
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def open(self, uri: str, text: str, version: int = 1) -> None:
+        """Open a document."""
+        document = {"uri": uri, "languageId": "python", "version": version, "text": text}
+        self.notify("textDocument/didOpen", {"textDocument": document})
+
+    def replace(self, uri: str, text: str, version: int) -> None:
+        """Give a document a new text."""
+        self.edit(uri, version, [{"text": text}])
+
+    def edit(self, uri: str, version: int, changes: list[dict[str, Any]]) -> None:
+        """Change a document."""
+        document = {"uri": uri, "version": version}
+        self.notify(
+            "textDocument/didChange", {"textDocument": document, "contentChanges": changes}
+        )
+
+    def ask(self, method: str, uri: str, line: int, character: int, **more: Any) -> Any:
+        """A request about a 0-based position."""
+        return self.request(method, _about(uri, line, character, **more))
+
+    def hints(self, uri: str) -> list[dict[str, Any]]:
+        """All inlay hints of a document."""
+        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 100_000, "character": 0}}
+        found: list[dict[str, Any]] = self.request(
+            "textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": whole}
+        )
+        return found
+
+    def diagnostics(self, uri: str, version: int) -> list[dict[str, Any]]:
+        """Wait for the diagnostics published for a version."""
+        while True:
+            message = self._notifications.get(timeout=TIMEOUT)
+            params = message["params"]
+            if message["method"] == "textDocument/publishDiagnostics" and params["uri"] == uri:
+                if params.get("version") == version:
+                    found: list[dict[str, Any]] = params["diagnostics"]
+                    return found
+
+    def _send(self, message: dict[str, Any]) -> None:
+        body = json.dumps(message).encode()
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.process.stdin.flush()
+
+    def _read(self) -> None:
+        stream = self.process.stdout
+        assert stream is not None
+        while True:
+            length = 0
+            while (line := stream.readline()) not in (b"\r\n", b""):
+                name, _, value = line.partition(b":")
+                if name.lower() == b"content-length":
+                    length = int(value)
+            if not line:
+                return
+            self._take(json.loads(stream.read(length)))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "method" not in message:
+            self._answers[message["id"]].put(message)
+        elif "id" in message:
+            self.requests_from_server.append(message["method"])
+            self._send({"jsonrpc": "2.0", "id": message["id"], "result": None})
+        else:
+            self._notifications.put(message)
+
+    def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(line.decode(errors="replace"))
+
+
+def _about(uri: str, line: int, character: int, **more: Any) -> dict[str, Any]:
+    position = {"line": line, "character": character}
+    return {"textDocument": {"uri": uri}, "position": position, **more}
