@@ -102,7 +102,7 @@ def main():
 
 
 def relative_error(got, expected):
-    return float((got.double() - expected).norm() / expected.norm())
+    return float(((got.double() - expected).norm() / expected.norm()).detach())
 
 
 if __name__ == "__main__":

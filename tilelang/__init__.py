@@ -23,8 +23,8 @@ from tilelang.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from tilelang import language, layout, math, profiler, testing
-    from tilelang.layout import Fragment, Layout
     from tilelang.language.primfunc import PrimFunc
+    from tilelang.layout import Fragment, Layout
     from tilelang.math import cdiv, next_power_of_2
     from tilelang.options import PassConfigKey
     from tilelang.runtime.autotune import autotune

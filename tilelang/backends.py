@@ -45,7 +45,7 @@ def backend_for(target: Target) -> Backend:
                 "TL807",
                 code_of("TL807").severity,
                 f"this version generates no code for {target}",
-                help=f"installed are: {', '.join(KINDS_WITH_BACKEND)}; pass target='cpu' to run the "
+                help=f"it has: {', '.join(KINDS_WITH_BACKEND)}; pass target='cpu' to run the "
                 "kernel here",
             ),
         )

@@ -165,7 +165,7 @@ TORCH_STORAGE = {
 }
 NUMPY_STORAGE = {"int4": "int8", "uint4": "uint8", "tfloat32": "float32", "handle": "int64"}
 NUMPY_MISSING = frozenset(
-    n for n in SCALARS if n == "bfloat16" or n.startswith(("float8", "float6", "float4"))
+    n for n in SCALARS if n == "bfloat16" or n.startswith(("float8_", "float6_", "float4_"))
 )
 
 _VECTOR = re.compile(r"^(?P<base>.+?)x(?P<lanes>\d+)$")

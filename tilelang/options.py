@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final, TypeAlias
+from enum import Enum, StrEnum
+from typing import Any, Final, NoReturn, TypeAlias
 
 from tilelang_diagnostics import code_of, did_you_mean, error_for
 from tilelang_diagnostics.model import Diagnostic
@@ -19,7 +19,7 @@ from tilelang_diagnostics.model import Diagnostic
 OptionValue: TypeAlias = "bool | int | float | str | tuple[str, ...]"
 
 
-class PassConfigKey(str, Enum):
+class PassConfigKey(StrEnum):
     """The keys of `pass_configs`; a plain string of the same spelling does as well."""
 
     TL_ENABLE_FAST_MATH = "tl.enable_fast_math"
@@ -67,9 +67,6 @@ class PassConfigKey(str, Enum):
     TIR_ADD_LOWER_PASS = "tir.add_lower_pass"
     TIR_NOALIAS = "tir.noalias"
     CUDA_KERNELS_OUTPUT_DIR = "cuda.kernels_output_dir"
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +230,10 @@ def make_options(
     for given, value in (pass_configs or {}).items():
         key = str(given.value if isinstance(given, Enum) else given)
         key = _ALIASES.get(key, key)
-        row = BY_KEY.get(key)
-        if row is None:
+        if key not in BY_KEY:
             hint = did_you_mean(key, BY_KEY)
-            _refuse("TL719", f"no compile option is called {key!r}{hint}", None)
+            _refuse("TL719", f"no compile option is called `{key}`{hint}", None)
+        row = BY_KEY[key]
         try:
             checked = row.check(value)
         except ValueError as error:
@@ -350,6 +347,6 @@ def child_environment(**changes: str) -> dict[str, str]:
     return {**os.environ, **changes}
 
 
-def _refuse(code: str, message: str, help: str | None) -> Any:
+def _refuse(code: str, message: str, help: str | None) -> NoReturn:
     row = code_of(code)
     raise error_for((Diagnostic(code, row.severity, message, help=help),))

@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias
 from tilelang.ir import tirx
 from tilelang.options import PassConfigKey
 from tilelang.passes.context import PassContext
+from tilelang.passes.cpu_threads import cpu_threads
 from tilelang.passes.guard_bounds import guard_bounds
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
 from tilelang.passes.lower_tile_ops import lower_tile_ops
@@ -59,6 +60,13 @@ PIPELINE: tuple[Pass, ...] = (
         legalize_negative_indices,
         "while statements are still what the author wrote",
         gives=_set("legal indices"),
+    ),
+    Pass(
+        cpu_threads,
+        "while tile operations are whole: those the block does together stay outside the loops",
+        needs=_set("legal indices"),
+        gives=_set("no threads"),
+        when=_is_cpu,
     ),
     Pass(
         lower_tile_ops,

@@ -255,7 +255,7 @@ def _make(kind_text: str, arch: str) -> Target:
     if not arch and known in _DEFAULT_ARCH:
         arch = _DEFAULT_ARCH[known]
     elif not arch:
-        first = next(iter(reversed(archs)))
+        first = tuple(archs)[-1]
         _refuse(
             "TL404",
             f"target {known!r} names no architecture",

@@ -1,10 +1,10 @@
 """Helpers for tests of kernels: comparisons, skip marks, seeds.
 
-    @tilelang.testing.requires_cuda
-    def test_matmul(): ...
+@tilelang.testing.requires_cuda
+def test_matmul(): ...
 
-    if __name__ == "__main__":
-        tilelang.testing.main()
+if __name__ == "__main__":
+    tilelang.testing.main()
 """
 
 from __future__ import annotations

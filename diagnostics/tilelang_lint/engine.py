@@ -56,7 +56,7 @@ def read_kernels(
     try:
         return Subject(path, text, read())
     except Exception as error:
-        whole = _internal(path, error)
+        whole = internal_error(path, error)
     parsed: list[Parsed] = []
     outside: list[Diagnostic] = []
     failures: list[Diagnostic] = []
@@ -64,7 +64,7 @@ def read_kernels(
         try:
             result = read(kernel=name)
         except Exception as error:
-            failures.append(_internal(path, error, line))
+            failures.append(internal_error(path, error, line))
         else:
             parsed += result
             outside += result.diagnostics
@@ -79,7 +79,7 @@ def check(subject: Subject, rules: Sequence[Rule] = RULES) -> list[Diagnostic]:
         try:
             found += rule(subject)
         except Exception as error:
-            found.append(_internal(subject.path, error))
+            found.append(internal_error(subject.path, error))
     return found
 
 
@@ -105,7 +105,8 @@ def _place(diagnostic: Diagnostic) -> tuple[int, int]:
     return (0, 0) if span is None else (span.line, span.column)
 
 
-def _internal(path: str, error: Exception, line: int = 1) -> Diagnostic:
+def internal_error(path: str, error: Exception, line: int = 1) -> Diagnostic:
+    """The finding that says we failed, at a line of the file that made us fail."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return diagnose(
         INTERNAL,

@@ -14,16 +14,25 @@ from typing import Any
 
 from tilelang.language.frame import FrameEnvironment
 from tilelang.language.frontend import Parsed, StaticResult
-from tilelang.language.source import syntax_error
+from tilelang.language.source import SourceFile
 from tilelang.language.symbols import SymbolTable
 from tilelang.program.stmt import Launch as LaunchStatement
 from tilelang.program.stmt import walk_statements
 from tilelang.program.text import expr_text
-from tilelang_diagnostics import Diagnostic, Span, diagnose
-from tilelang_lint.engine import check, mentions_tilelang, read_kernels, without_suppressed
+from tilelang_diagnostics import Diagnostic, Span
+from tilelang_lint.engine import (
+    check,
+    internal_error,
+    mentions_tilelang,
+    read_kernels,
+    without_suppressed,
+)
+from tilelang_lint.rules import Subject
 from tilelang_lsp import describe, outline
 from tilelang_lsp.model import Analysis, Kernel, Launch, Symbol
 from tilelang_lsp.recovery import Recovered, recover
+
+SYNTAX_ERROR = "TL101"
 
 
 def analyse(
@@ -32,43 +41,40 @@ def analyse(
     """Everything an editor may ask about one version of a file. Never raises for its text."""
     if not mentions_tilelang(text):
         return Analysis(path, text)
-    recovered = recover(text)
-    if isinstance(recovered, SyntaxError):
-        return Analysis(path, text, (syntax_error(path, recovered),), complete=False)
     try:
-        return _analyse(text, path, recovered, values or {}, target)
+        subject = read_kernels(text, path, values, target)
+        if not any(d.code == SYNTAX_ERROR for d in subject.kernels.diagnostics):
+            return _analysis(text, subject, None)
+        recovered = recover(text)
+        if recovered is None:
+            return Analysis(path, text, tuple(subject.kernels.diagnostics), complete=False)
+        around = read_kernels(recovered.text, path, values, target)
+        return _analysis(text, around, recovered, subject.kernels.diagnostics)
     except Exception as error:  # ours: the editor keeps what it knew and says so
-        return Analysis(path, text, (_internal(path, error),), complete=False)
+        return Analysis(path, text, (internal_error(path, error),), complete=False)
 
 
-def _analyse(
-    text: str, path: str, recovered: Recovered, values: Mapping[str, Any], target: str | None
+def _analysis(
+    text: str,
+    subject: Subject,
+    recovered: Recovered | None,
+    syntax_errors: tuple[Diagnostic, ...] = (),
 ) -> Analysis:
-    subject = read_kernels(recovered.text, path, values, target)
-    found = check(subject)
-    kernels = subject.kernels
-    names = outline.imports(recovered.tree)
+    kernels, path = subject.kernels, subject.path
+    source = kernels[0].definition.source if kernels else SourceFile.parse(path, subject.text)
+    names = outline.imports(source.tree)
+    broken = recovered.definitions_broken() if recovered else ()
+    found = [d for d in check(subject) if not _lies_in(d.span, broken)]
     return Analysis(
         path,
         text,
-        _diagnostics(found, text, path, recovered),
+        without_suppressed((*syntax_errors, *found), text, path),
         _symbols(kernels, path),
         tuple(_kernel(parsed) for parsed in kernels),
-        outline.outline(recovered.tree, path, recovered.text, kernels),
+        outline.outline(source, kernels),
         names.aliases,
         names.imported,
     )
-
-
-def _diagnostics(
-    found: Iterable[Diagnostic], text: str, path: str, recovered: Recovered
-) -> tuple[Diagnostic, ...]:
-    """The findings that stand although some lines were replaced, the syntax error first."""
-    ranges = recovered.definitions_broken()
-    standing = [d for d in found if not _lies_in(d.span, ranges)]
-    if recovered.error is not None:
-        standing.append(syntax_error(path, recovered.error))
-    return without_suppressed(standing, text, path)
 
 
 def _lies_in(span: Span | None, ranges: Iterable[tuple[int, int]]) -> bool:
@@ -103,13 +109,20 @@ def _symbols(kernels: StaticResult, path: str) -> tuple[Symbol, ...]:
         for symbol in table.symbols:
             if symbol.span.file != path:
                 continue
+            span = _name_only(symbol.span, symbol.name)
             new = Symbol(
-                symbol.name, symbol.kind, symbol.span, tuple(symbol.uses), symbol.detail,
+                symbol.name, symbol.kind, span, tuple(symbol.uses), symbol.detail,
                 symbol.function, describe.notes(symbol.value),
             )  # fmt: skip
-            key = (symbol.name, symbol.span)
+            key = (symbol.name, span)
             merged[key] = _merge(merged[key], new) if key in merged else new
     return tuple(sorted(merged.values(), key=lambda s: s.span))
+
+
+def _name_only(span: Span, name: str) -> Span:
+    """The name alone, where a parameter's span takes in its annotation."""
+    end = span.column + len(name)
+    return Span(span.file, span.line, span.column, span.line, end)
 
 
 def _merge(known: Symbol, new: Symbol) -> Symbol:
@@ -131,12 +144,3 @@ def _tables(kernels: StaticResult) -> Iterator[SymbolTable]:
             if id(table) not in seen:
                 seen.add(id(table))
                 yield table
-
-
-def _internal(path: str, error: Exception) -> Diagnostic:
-    return diagnose(
-        "TL900",
-        f"the analysis failed with {type(error).__name__}: {error}",
-        Span(path, 1, 1, 1, 1),
-        help="please report this together with the file",
-    )

@@ -26,7 +26,7 @@ def imports(tree: ast.Module) -> Imports:
     """What the import statements of a file, wherever they stand, say about the language."""
     aliases: dict[str, None] = {}
     imported: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         match node:
             case ast.Import(names=names):
                 for name in names:
@@ -44,31 +44,46 @@ def imports(tree: ast.Module) -> Imports:
     return Imports(tuple(aliases), tuple(imported.items()))
 
 
-def outline(
-    tree: ast.Module, path: str, text: str, kernels: Iterable[Parsed]
-) -> tuple[Outline, ...]:
+def _statements(block: ast.AST) -> Iterator[ast.stmt]:
+    """All statements below, without a look into their expressions, where most nodes are."""
+    for field in ("body", "orelse", "finalbody", "handlers"):
+        for node in getattr(block, field, ()):
+            if isinstance(node, ast.stmt):
+                yield node
+            yield from _statements(node)
+
+
+def outline(source: SourceFile, kernels: Iterable[Parsed]) -> tuple[Outline, ...]:
     """The classes and functions of a file; kernels list their parameters and buffers."""
-    source = SourceFile(path, text, tree, text.split("\n"))
     known = {parsed.definition.span: parsed for parsed in kernels}
-    return tuple(_definitions(tree, source, known))
+    return tuple(_definitions(source.tree, source, known))
 
 
 def _definitions(
     parent: ast.AST, source: SourceFile, kernels: dict[Span, Parsed]
 ) -> Iterator[Outline]:
-    for node in ast.iter_child_nodes(parent):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            name_span = _name_span(node, source)
-            whole = source.span(node)
-            if node.decorator_list:
-                whole = source.span(node.decorator_list[0]).to(whole)
-            inner = tuple(_definitions(node, source, kernels))
-            parsed = kernels.get(name_span)
-            if parsed is not None:
-                inner = (*_contents(parsed, source), *inner)
-            yield Outline(node.name, _kind(node, parsed), whole, name_span, "", inner)
-        elif isinstance(node, ast.stmt):
-            yield from _definitions(node, source, kernels)
+    for field in ("body", "orelse", "finalbody", "handlers"):
+        for node in getattr(parent, field, ()):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield _definition(node, source, kernels)
+            else:
+                yield from _definitions(node, source, kernels)
+
+
+def _definition(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+    source: SourceFile,
+    kernels: dict[Span, Parsed],
+) -> Outline:
+    name_span = _name_span(node, source)
+    whole = source.span(node)
+    if node.decorator_list:
+        whole = source.span(node.decorator_list[0]).to(whole)
+    inner = tuple(_definitions(node, source, kernels))
+    parsed = kernels.get(name_span)
+    if parsed is not None:
+        inner = (*_contents(parsed, source), *inner)
+    return Outline(node.name, _kind(node, parsed), whole, name_span, "", inner)
 
 
 def _contents(parsed: Parsed, source: SourceFile) -> Iterator[Outline]:

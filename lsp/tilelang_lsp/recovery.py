@@ -5,7 +5,7 @@
     x = A_shared[                    →    x = globals()
 
 Lines keep their numbers and names stay bound (to unknown values), so that everything around a
-line being typed is still understood. Only Python's own first complaint is reported.
+line being typed is still understood.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ _NEEDS_BODY = re.compile(r"expected an indented block after .* on line (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """`text` parses; `error` is what was wrong first; `broken` are the lines that were replaced."""
+    """`text` parses as `tree`; `broken` are the lines that were replaced."""
 
     text: str
     tree: ast.Module
-    error: SyntaxError | None = None
-    broken: tuple[int, ...] = ()
+    broken: tuple[int, ...]
 
     def definitions_broken(self) -> tuple[tuple[int, int], ...]:
         """Line ranges of the top-level statements that hold a broken line."""
@@ -46,30 +45,22 @@ class Recovered:
         return tuple(found)
 
 
-def recover(text: str) -> Recovered | SyntaxError:
-    """`text` made parsable, or Python's complaint when a few harmless lines do not help."""
-    try:
-        return Recovered(text, ast.parse(text))
-    except SyntaxError as error:
-        first = error
-    except (ValueError, RecursionError, MemoryError) as error:
-        return SyntaxError(str(error) or "the file nests too deeply")
+def recover(text: str) -> Recovered | None:
+    """`text` made parsable; None when a few harmless lines do not make it so."""
     lines = text.split("\n")
     broken: list[int] = []
-    error = first
     for _ in range(MAX_REPAIRS):
-        line = _repair(lines, error, broken)
-        if line is None:
-            return first
-        broken.append(line)
+        repaired = "\n".join(lines)
         try:
-            repaired = "\n".join(lines)
-            return Recovered(repaired, ast.parse(repaired), first, tuple(sorted(set(broken))))
-        except SyntaxError as next_error:
-            error = next_error
+            return Recovered(repaired, ast.parse(repaired), tuple(sorted(set(broken))))
+        except SyntaxError as error:
+            line = _repair(lines, error, broken)
         except (ValueError, RecursionError, MemoryError):
-            return first
-    return first
+            return None
+        if line is None:
+            return None
+        broken.append(line)
+    return None
 
 
 def _repair(lines: list[str], error: SyntaxError, broken: list[int]) -> int | None:

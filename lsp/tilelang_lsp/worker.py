@@ -8,6 +8,7 @@ worker's standard input and output.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import pickle
 import struct
@@ -128,7 +129,11 @@ def serve() -> None:
     from tilelang_lsp.analysis import analyse
     from tilelang_lsp.catalogue import read_catalogue
 
+    # Garbage is collected between requests, not in the middle of one: a tenth of the time.
+    gc.freeze()
+    gc.disable()
     while True:
+        gc.collect()
         try:
             request = receive(requests)
         except EOFError:

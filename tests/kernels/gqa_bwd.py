@@ -60,10 +60,10 @@ def flashattn_fwd(batch, heads, seq_len, dim_qk, dim_v, is_causal, block_M, bloc
             for k in T.Pipelined(loop_range, num_stages=1):
                 T.copy(K[bz, k * block_N : (k + 1) * block_N, by // groups, :], K_shared)
                 for i, j in T.Parallel(block_M, block_N):
-                    hidden = k * block_N + j >= seq_len
-                    if is_causal:
-                        hidden = hidden or k * block_N + j > bx * block_M + i
-                    acc_s[i, j] = T.if_then_else(hidden, -T.infinity(accum_dtype), 0)
+                    last_key = T.min(seq_len - 1, bx * block_M + i) if is_causal else seq_len - 1
+                    acc_s[i, j] = T.if_then_else(
+                        k * block_N + j > last_key, -T.infinity(accum_dtype), 0
+                    )
                 T.gemm(
                     Q_shared,
                     K_shared,
@@ -400,7 +400,7 @@ def _inputs_backward(rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, group
     tensors = _tensors(rng, batch, heads, seq_len, dim_qk, dim_v, groups)
     exact = (x.astype(np.float64) for x in tensors)
     _, lse, delta, *_ = _gradients(*exact, is_causal, groups)
-    return (*tensors, lse.astype(np.float32), delta.astype(np.float32))
+    return (*tensors, *(np.ascontiguousarray(x, np.float32) for x in (lse, delta)))
 
 
 def inputs_atomic(rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, groups, **_):

@@ -58,10 +58,15 @@ def flashattn(batch, heads, seqlen_q, seqlen_kv, dim, is_causal, block_M, block_
                 start = bz * keys_per_split + k * block_N
                 T.copy(K[sample, start : start + block_N, head, :], K_shared)
                 for i, j in T.Parallel(block_M, block_N):
-                    hidden = start + j >= seqlen_kv
+                    last_key = T.min(seqlen_kv - 1, bx * block_M + i + past)
                     if is_causal:
-                        hidden = hidden or start + j > bx * block_M + i + past
-                    acc_s[i, j] = T.if_then_else(hidden, -T.infinity(accum_dtype), 0)
+                        acc_s[i, j] = T.if_then_else(
+                            start + j > last_key, -T.infinity(accum_dtype), 0
+                        )
+                    else:
+                        acc_s[i, j] = T.if_then_else(
+                            start + j < seqlen_kv, 0, -T.infinity(accum_dtype)
+                        )
                 T.gemm(
                     Q_shared,
                     K_shared,

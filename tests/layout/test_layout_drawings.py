@@ -55,9 +55,10 @@ MMA_C = Fragment((8, 8), lambda i, j: (i * 4 + j // 2, j % 2))
     ],
 )
 def test_text(layout: Layout | Fragment, expected: str) -> None:
-    limits = {"max_rows": 2, "max_columns": 3} if len(layout.shape) == 3 else {}
+    rows, columns = (2, 3) if len(layout.shape) == 3 else (16, 16)
     lines = expected.strip("\n").split("\n")[:-1]
-    assert draw_text(layout, **limits).split("\n") == [line[12:] for line in lines]
+    drawn = draw_text(layout, max_rows=rows, max_columns=columns)
+    assert drawn.split("\n") == [line[12:] for line in lines]
 
 
 def test_colour_only_adds_escapes() -> None:

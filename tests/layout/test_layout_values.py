@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -221,7 +221,7 @@ def test_equality_ignores_how_a_map_was_written() -> None:
     assert other == CHUNKS
     assert other.is_equal(CHUNKS)
     assert hash(other) == hash(CHUNKS)
-    assert CHUNKS != Layout.row_major((64, 64))
+    assert Layout.row_major((64, 64)) != CHUNKS
     assert Layout.row_major((4, 16)) != Layout.row_major((8, 8))
     assert Layout((4, 4), lambda i, j: (i, j)) != Layout((4, 4), lambda i, j: i * 4 + j)
 
@@ -245,11 +245,11 @@ def test_repeat_expand_reshape() -> None:
         (lambda: Layout((4, 0), lambda i, j: i), ValueError, "must be positive"),
         (lambda: Layout(("n",), lambda i: i), TypeError, "must be integers"),
         (lambda: Layout((4,), lambda i: "x"), TypeError, "returns integers"),
-        (lambda: Layout((4,), 3), TypeError, "needs a function"),
+        (lambda: Layout((4,), cast(Any, 3)), TypeError, "needs a function"),
         (lambda: XOR_TILE(1), ValueError, "expected 2 indices"),
         (lambda: XOR_TILE.repeat(2, 2), ValueError, "no dimension 2"),
         (lambda: XOR_TILE.repeat(0, 0), ValueError, "at least once"),
-        (lambda: XOR_TILE.repeat(0, 1.5), TypeError, "integer"),
+        (lambda: XOR_TILE.repeat(0, cast(Any, 1.5)), TypeError, "integer"),
         (lambda: XOR_TILE.reshape((5,)), ValueError, "the sizes differ"),
         (lambda: XOR_TILE.compose(CHUNKS), ValueError, "cannot feed 1 indices"),
         (lambda: Layout((4,), lambda i: i // 2).inverse(), ValueError, r"\(0,\) and \(1,\) share"),

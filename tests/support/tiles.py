@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from typing import Any
 
 from tests.support.markers import check_diagnostics, kernel_text
@@ -48,7 +47,7 @@ TILES = {
 
 def tile_kernel(body: str, threads: int = 128) -> str:
     """A kernel with `body` inside its launch and the tensors and tiles it names."""
-    inner = textwrap.dedent(body).strip("\n")
+    inner = _at_column(body, 8)
     used = set(re.findall(r"\b[A-Za-z_]\w*\b", inner))
     params = ", ".join(f"{k}: {v}" for k, v in PARAMS.items() if k in used) or 'V: T.Tensor((256,), "float32")'
     tiles = [f"{k} = {v}" for k, v in TILES.items() if k in used]
@@ -57,7 +56,7 @@ def tile_kernel(body: str, threads: int = 128) -> str:
         f"def main({params}):",
         f"    with T.Kernel(4, threads={threads}) as bx:",
         *(f"        {tile}" for tile in tiles),
-        textwrap.indent(inner, " " * 8),
+        inner,
     ]
     return "\n".join(lines) + "\n"
 
@@ -80,3 +79,10 @@ def diagnostics_in(body: str, target: str | None = None, threads: int = 128) -> 
     """`code: message` of everything said about `body`."""
     text = kernel_text(tile_kernel(body, threads))
     return [f"{d.code}: {d.message}" for d in parse_static(text, "kernel.py", target=target).all_diagnostics]
+
+
+def _at_column(body: str, column: int) -> str:
+    """`body` shifted so that its first line starts at `column`; markers move along."""
+    lines = body.strip("\n").rstrip().split("\n")
+    shift = column - (len(lines[0]) - len(lines[0].lstrip()))
+    return "\n".join(" " * shift + line if shift >= 0 else line[-shift:] for line in lines)

@@ -20,7 +20,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One subcommand: its name, its module, what it does, and whether it parses its own arguments."""
+    """One subcommand: its name, its module, what it does, whether it parses its own arguments."""
 
     name: str
     module: str

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 
-class KernelSpec(click.ParamType):
+class KernelSpec(click.ParamType[str]):
     """`FILE` or `FILE::KERNEL`; completes files, and after `::` the kernels of the file."""
 
     name = "kernel"
@@ -23,7 +23,7 @@ class KernelSpec(click.ParamType):
         return [CompletionItem(f"{file}::{n}") for n in _functions(file) if n.startswith(start)]
 
 
-class CodeName(click.ParamType):
+class CodeName(click.ParamType[str]):
     """A diagnostic code or its name; completes both."""
 
     name = "code"
@@ -60,5 +60,5 @@ def _functions(file: str) -> list[str]:
     return [
         n.name for n in tree.body
         if isinstance(n, ast.FunctionDef)
-        and ("prim_func" in ast.unparse(n) or any("jit" in ast.unparse(d) for d in n.decorator_list))
+        and any(word in ast.unparse(n) for word in ("prim_func", "tilelang.jit", "@jit"))
     ]  # fmt: skip

@@ -54,8 +54,13 @@ def _emit(special: Specialised, target: Target, what: str | None) -> str | None:
                 return built.compiled.artifact.source
             artifact = built.compiled.artifact
             size = len(artifact.object_code)
-            table([("kernel", artifact.name), ("target", str(target)),
-                   ("code", "from the cache" if built.from_cache else f"{size} bytes")])  # fmt: skip
+            table(
+                [
+                    ("kernel", artifact.name),
+                    ("target", str(target)),
+                    ("code", "from the cache" if built.from_cache else f"{size} bytes"),
+                ]
+            )
             return None
 
 

@@ -88,7 +88,7 @@ def compiler_findings() -> Iterator[Finding]:
         release = next((line.split(", ")[-2] for line in lines if "release" in line), "")
         yield Finding("nvcc", "ok", f"{nvcc} ({release})" if release else nvcc)
     else:
-        yield Finding("nvcc", "absent", "not on the path", "install the CUDA toolkit, or the wheels:"
+        yield Finding("nvcc", "absent", "not on the path", "install the CUDA toolkit or the wheels:"
                       ' pip install "tilelang[cuda13]"')  # fmt: skip
     if importlib.util.find_spec("nvidia") and _has_nvrtc():
         yield Finding("NVRTC", "ok", "from the nvidia wheels")
@@ -98,7 +98,9 @@ def compiler_findings() -> Iterator[Finding]:
     if hipcc:
         yield Finding("ROCm", "ok", hipcc)
     else:
-        yield Finding("ROCm", "absent", "no hipcc on the path", "see rocm.docs.amd.com to install it")
+        yield Finding(
+            "ROCm", "absent", "no hipcc on the path", "see rocm.docs.amd.com to install it"
+        )
 
 
 def device_findings() -> Iterator[Finding]:

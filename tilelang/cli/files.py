@@ -47,7 +47,7 @@ class KernelFile:
         found: dict[str, Entry] = {}
         for node in self.tree.body:
             for name in _defined_names(node):
-                value = getattr(self.module, name, None)
+                value: Any = getattr(self.module, name, None)
                 if isinstance(value, JitFunction | PrimFunc) or _is_factory(node, value):
                     found[name] = value
         return found
@@ -180,8 +180,13 @@ def _import_failure(path: Path, error: BaseException) -> Diagnostic:
             first = frame.colno or 0
             last = frame.end_colno or first + 1
             end_line = frame.end_lineno or frame.lineno
-            span = Span(str(path), frame.lineno, first + 1, end_line,
-                        last + 1 if last > first or end_line > frame.lineno else first + 2)  # fmt: skip
+            span = Span(
+                str(path),
+                frame.lineno,
+                first + 1,
+                end_line,
+                last + 1 if last > first or end_line > frame.lineno else first + 2,
+            )
         elif span is not None and frame.filename and not frame.filename.startswith("<"):
             notes.append(f"raised in {frame.filename}:{frame.lineno}, in {frame.name}")
     help = None

@@ -60,12 +60,17 @@ def compare(
     expected = _call(reference, inputs, values, written)
     listed = list(expected) if isinstance(expected, tuple | list) else [expected]
     if len(listed) != len(results):
-        raise error_for((Diagnostic(
-            "TL723", code_of("TL723").severity,
-            f"the kernel gives {len(results)} results and `{reference.__name__}` {len(listed)}"),))  # fmt: skip
+        raise error_for(
+            (
+                Diagnostic(
+                    "TL723",
+                    code_of("TL723").severity,
+                    f"{len(results)} results, but {len(listed)} from `{reference.__name__}`",
+                ),
+            )
+        )
     return [
-        _compare_one(name, got, want)
-        for (name, got), want in zip(results, listed, strict=True)
+        _compare_one(name, got, want) for (name, got), want in zip(results, listed, strict=True)
     ]
 
 
@@ -121,7 +126,9 @@ def _call(
         given = [x for i, x in enumerate(given) if i not in written]
     names = {p.name for p in positional[: len(given)]}
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    keywords = {n: v for n, v in values.items() if n not in names and (takes_any or n in parameters)}
+    keywords = {
+        n: v for n, v in values.items() if n not in names and (takes_any or n in parameters)
+    }
     try:
         return reference(*(_widened(x) for x in given), **keywords)
     except Exception:

@@ -153,7 +153,7 @@ class _Search:
         names = list(missing)
         if names:
             listed = " and ".join(f"`{n}`" for n in names)
-            _refuse("TL716", [f"{listed} of `{self.chosen.name}` {'have' if len(names) > 1 else 'has'}"
+            _refuse("TL716", [f"{listed} of `{self.chosen.name}` {'have' if names[1:] else 'has'}"
                     " no value"],
                     f"give {'them' if len(names) > 1 else 'it'}: --set "
                     f"{','.join(f'{n}=1024' for n in names)}", None)  # fmt: skip
@@ -178,7 +178,9 @@ def _declared_names(file: KernelFile, name: str) -> frozenset[str]:
             found = {a.arg for a in arguments if a.annotation is not None}
             found |= {
                 n.target.id for n in ast.walk(node)
-                if isinstance(n, ast.AnnAssign) and n.value is None and isinstance(n.target, ast.Name)
+                if isinstance(n, ast.AnnAssign)
+                and n.value is None
+                and isinstance(n.target, ast.Name)
             }  # fmt: skip
             return frozenset(found)
     return frozenset()

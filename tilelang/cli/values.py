@@ -1,12 +1,14 @@
 """Which values is a kernel compiled with? What `--set` says, else what the file itself uses.
 
-The file's own values are read from its text: a call of the kernel with constants, names assigned
-around that call, defaults of an argument parser, defaults of parameters.
+The file's own values are read from its text: a comment `# tilelang: set M=1024`, a call of the
+kernel with constants, names assigned around that call, defaults of an argument parser, defaults of
+parameters.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -33,11 +35,26 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         for part in _split(setting):
             name, equals, text = part.partition("=")
             if not equals or not name.strip().isidentifier() or not text.strip():
-                raise error_for((Diagnostic(
-                    "TL725", code_of("TL725").severity, f"`{part}` is not NAME=VALUE",
-                    help="write --set M=256,N=512; quote a value that holds a comma or a space"),))  # fmt: skip
+                raise error_for(
+                    (
+                        Diagnostic(
+                            "TL725",
+                            code_of("TL725").severity,
+                            f"`{part}` is not NAME=VALUE",
+                            help="write --set M=256,N=512; quote a value that holds a comma",
+                        ),
+                    )
+                )
             found[name.strip()] = _literal(text.strip())
     return found
+
+
+_COMMENT: Final = re.compile(r"^\s*#\s*tilelang:\s*set\s+(?P<settings>\S.*)$", re.MULTILINE)
+
+
+def _comment_values(text: str) -> dict[str, Any]:
+    """What `# tilelang: set M=1024,N=1024` says."""
+    return parse_settings([m["settings"].strip() for m in _COMMENT.finditer(text)])
 
 
 def file_values(file: KernelFile, kernel: str) -> FileValues:
@@ -59,6 +76,7 @@ class FileValues:
             if function is not None:
                 self.scopes.append(_Scope(function, {}, function.body, f"{function.name}()"))
         self.scopes.append(globals_scope)
+        self.comment = _comment_values(file.text)
         self.parser = dict(_parser_defaults(file.tree))
         for node in file.tree.body:
             if isinstance(node, ast.FunctionDef) and node.name != kernel and not any(
@@ -67,7 +85,9 @@ class FileValues:
                 self.scopes.append(_Scope(node, {}, [], f"the defaults of {node.name}()"))
 
     def argument(self, position: int, name: str) -> Value | None:
-        """What the file's own call passes for a parameter."""
+        """What a comment or the file's own call gives a parameter."""
+        if name in self.comment:
+            return Value(self.comment[name], "a comment in the file")
         if self.call is None:
             return None
         node: ast.expr | None = None
@@ -85,6 +105,8 @@ class FileValues:
 
     def named(self, name: str) -> Value | None:
         """A number the file calls `name`, in either case."""
+        if name in self.comment:
+            return Value(self.comment[name], "a comment in the file")
         for candidate in dict.fromkeys((name, name.lower(), name.upper())):
             for scope in self.scopes:
                 value = self._in_scope(scope, candidate)
@@ -157,9 +179,7 @@ class _Scope:
         return self._nodes.get(name)
 
 
-def _find_call(
-    tree: ast.Module, kernel: str
-) -> tuple[ast.Call, ast.FunctionDef | None] | None:
+def _find_call(tree: ast.Module, kernel: str) -> tuple[ast.Call, ast.FunctionDef | None] | None:
     """The first call of `kernel` outside its own definition, and the function it stands in."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == kernel:
@@ -209,22 +229,72 @@ def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]
 
 
 def _parser_defaults(tree: ast.Module) -> Iterator[tuple[str, Any]]:
-    """Defaults of `parser.add_argument("--m", default=4096)`."""
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "add_argument"
-        ):
-            names = [a.value for a in node.args
-                     if isinstance(a, ast.Constant) and isinstance(a.value, str)]  # fmt: skip
-            given = {k.arg: k.value for k in node.keywords}
-            default = given.get("default")
-            if names and isinstance(default, ast.Constant):
-                target = given.get("dest")
-                long = next((n for n in names if n.startswith("--")), names[0])
-                name = target.value if isinstance(target, ast.Constant) else long.lstrip("-")
-                yield str(name).replace("-", "_"), default.value
+    """Defaults of `parser.add_argument("--m", default=4096)`, loops over constants unrolled."""
+    for node, names in _unrolled(tree, {}):
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
+            continue
+        flags = [f for f in (_text(a, names) for a in node.args) if f is not None]
+        given = {k.arg: k.value for k in node.keywords}
+        default = given.get("default")
+        value = names.get(default.id) if isinstance(default, ast.Name) else None
+        if isinstance(default, ast.Constant):
+            value = default.value
+        if flags and value is not None:
+            target = given.get("dest")
+            long = next((f for f in flags if f.startswith("--")), flags[0])
+            name = target.value if isinstance(target, ast.Constant) else long.lstrip("-")
+            yield str(name).replace("-", "_"), value
+
+
+def _unrolled(node: ast.AST, names: dict[str, Any]) -> Iterator[tuple[ast.Call, dict[str, Any]]]:
+    """Every call below `node`, with the values of the constant loops around it."""
+    if isinstance(node, ast.For):
+        items = _constant(node.iter)
+        if isinstance(items, str | tuple | list):
+            for item in items:
+                inner = {**names, **_bound(node.target, item)}
+                for statement in node.body:
+                    yield from _unrolled(statement, inner)
+            return
+    if isinstance(node, ast.Call):
+        yield node, names
+    for child in ast.iter_child_nodes(node):
+        yield from _unrolled(child, names)
+
+
+def _constant(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, SyntaxError, RecursionError):
+        return None
+
+
+def _bound(target: ast.expr, item: Any) -> dict[str, Any]:
+    if isinstance(target, ast.Name):
+        return {target.id: item}
+    if isinstance(target, ast.Tuple) and isinstance(item, tuple | list):
+        found: dict[str, Any] = {}
+        for t, i in zip(target.elts, item, strict=False):
+            found |= _bound(t, i)
+        return found
+    return {}
+
+
+def _text(node: ast.expr, names: Mapping[str, Any]) -> str | None:
+    """A string literal, or an f-string of loop variables."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            found = [
+                _text(p.value if isinstance(p, ast.FormattedValue) else p, names) for p in parts
+            ]
+            return None if None in found else "".join(str(f) for f in found)
+        case ast.Name(id=name):
+            value = names.get(name)
+            return None if value is None else str(value)
+        case _:
+            return None
 
 
 def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:

@@ -174,7 +174,7 @@ class _Function:
         return self.memory.scratch_bytes
 
     def _leave(self) -> None:
-        self.b.branch(self.block_end)
+        self.b.branch(self.statements.thread_end or self.block_end)
 
     def _fail(self, condition: Val, text: str, node: Any) -> None:
         b = self.b

@@ -290,7 +290,7 @@ class Calls:
         old = b.emit(f"phi {bits} [ {first.ref}, %{before} ], [ {seen}, %{head} ]", bits)
         real = types.to_float(b, b.bitcast(old, types.register(dtype)), dtype)
         if op in ("fmax", "fmin"):
-            combined = b.intrinsic({"fmax": "maxnum", "fmin": "minnum"}[op], real, operand)
+            combined = types.extremum(b, op.removeprefix("f"), real, operand)
         else:
             combined = b.binary(op, real, operand)
         new = b.bitcast(types.from_float(b, combined, dtype), bits)

@@ -218,7 +218,7 @@ class Expressions:
         name = type(e).__name__.lower()
         if dtype.is_float:
             x, y = b.same_lanes(self.as_float(e.a), self.as_float(e.b))
-            return types.from_float(b, b.intrinsic(f"{name}num", x, y), dtype)
+            return types.from_float(b, types.extremum(b, name, x, y), dtype)
         sign = "s" if dtype.kind == "int" else "u"
         x, y = b.same_lanes(self.value(e.a), self.value(e.b))
         if dtype.kind == "bool":

@@ -19,6 +19,7 @@ from tilelang.codegen.cpu_calls import Unsupported
 from tilelang.codegen.cpu_expr import Expressions, dtype_of
 from tilelang.codegen.cpu_memory import row_major
 from tilelang.codegen.cpu_vector import vector_form
+from tilelang.ir import attrs
 
 _SERIAL, _PARALLEL, _VECTORIZED, _UNROLLED = 0, 1, 2, 3  # tirx.ForKind
 _UNROLL_LIMIT = 64
@@ -40,6 +41,7 @@ class Statements:
         self.b: Builder = x.b
         self._fail = fail
         self._loops: list[_Loop] = []
+        self.thread_end: str | None = None  # where T.thread_return goes in a loop over threads
         self._rules: dict[str, Callable[[Any], None]] = {
             "SeqStmt": self._seq, "For": self._for, "While": self._while, "IfThenElse": self._if,
             "BufferStore": self._store, "Evaluate": self._evaluate, "Bind": self._bind,
@@ -185,8 +187,12 @@ class Statements:
         x.values[s.loop_var] = var
         parallel = kind in (_PARALLEL, _VECTORIZED)
         group = x.memory.open_parallel() if parallel else None
+        outer = self.thread_end
+        if s.annotations and attrs.THREAD_LOOP in s.annotations:
+            self.thread_end = latch
         with self._inside(_Loop(latch, done)):
             self.emit(s.body)
+        self.thread_end = outer
         if group is not None:
             x.memory.close_parallel()
         b.open(latch)

@@ -124,6 +124,16 @@ def to_float(b: Builder, value: Val, dtype: DType) -> Val:
             return _decode(b, value, MINIFLOATS[base])
 
 
+def extremum(b: Builder, name: str, x: Val, y: Val) -> Val:
+    """`max` or `min` of two floats; the other operand where one is NaN, as C's fmax has it.
+
+    Spelled out, because LLVM 22 vectorises a reduction of `llvm.maxnum` wrongly: with an extent
+    that is no multiple of the vector width the last iterations are lost (seen 2026-11-29).
+    """
+    greater = b.compare("ogt" if name == "max" else "olt", x, y)
+    return b.select(b.compare("uno", y, y), x, b.select(greater, x, y))
+
+
 def from_float(b: Builder, value: Val, dtype: DType) -> Val:
     """A float32 or float64 value rounded to `dtype`, in register form."""
     match dtype.base:

@@ -26,6 +26,7 @@ LOOP_STAGE: Final = "tl.loop_stage"
 CPU_PARALLEL: Final = "tl.cpu_parallel"  # T.parallel: iterations may run on several cores
 # Iterations combine into one element, in any order: floating-point sums may be reassociated.
 REDUCTION: Final = "tl.reduction"
+THREAD_LOOP: Final = "tl.thread_loop"  # a loop over the threads of a block, on the CPU
 LOOP_ATTR_PREFIX: Final = "tl.loop."  # whatever else the user attached, by the user's name
 
 # Allocations.

@@ -153,13 +153,19 @@ def evaluate(value: tirx.Expr, span: TirSpan = None) -> tirx.Stmt:
 def allocate(
     buffer: tirx.Buffer, annotations: Mapping[str, Any] | None = None, span: TirSpan = None
 ) -> tirx.Stmt:
-    """`buffer` exists from here on. (TVM's Python constructor refuses spans with calls.)"""
-    return tirx.ffi_api.AllocBuffer(buffer, dict(annotations) if annotations else None, span)
+    """`buffer` exists from here on."""
+    return tirx.AllocBuffer(buffer, dict(annotations) if annotations else None, span)
 
 
 def declare(buffer: tirx.Buffer, data: tirx.Expr, span: TirSpan = None) -> tirx.Stmt:
     """`buffer` is a view of the storage at `data` from here on."""
-    return tirx.ffi_api.DeclBuffer(buffer, data, span)
+    return tirx.DeclBuffer(buffer, data=data, span=span)
+
+
+def data_of(buffer: tirx.Buffer, span: TirSpan = None) -> tirx.Expr:
+    """The address of the storage of `buffer`."""
+    plain = tirx.buffer_data(buffer)
+    return tirx.Call(plain.op, list(plain.args), ret_ty=plain.ty, span=span)
 
 
 def nothing(span: TirSpan = None) -> tirx.Stmt:

@@ -87,7 +87,7 @@ class ExprEmitter:
     def view(self, buffer: bf.Buffer, span: TirSpan) -> tirx.Stmt:
         """Declare `buffer` over the storage of its source, or over its address."""
         if buffer.source is not None:
-            data = tirx.buffer_data(self.buffer(buffer.source))
+            data = build.data_of(self.buffer(buffer.source), span)
         else:
             assert buffer.pointer is not None
             element = tirx.PrimType(build.tir_dtype(buffer.dtype))

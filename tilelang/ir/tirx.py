@@ -60,7 +60,6 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "IRModule": ("tvm", "IRModule"),
     "Analyzer": ("tvm.sym", "Analyzer"),
     "ProofStrength": ("tvm.sym", "ProofStrength"),
-    "ffi_api": ("tvm.tirx", "_ffi_api"),
     "op": ("tvm.tirx", "op"),
     "transform": ("tvm.tirx", "transform"),
     "tvm": ("tvm", ""),
@@ -113,6 +112,10 @@ def _import_without_torch() -> dict[str, Any]:
     finally:
         if hidden:
             del sys.modules["torch"]
+    # AllocBuffer and DeclBuffer test their span against this one name, and so would refuse the
+    # spans of inlined code.
+    statements = importlib.import_module("tvm.tirx.stmt")
+    statements.Span = (found["Span"], found["SequentialSpan"])  # type: ignore[attr-defined]
     return {**found, "Buffer": found["Var"]}
 
 

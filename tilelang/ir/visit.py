@@ -149,7 +149,7 @@ class Rewriter:
     def decl(self, s: Any) -> Any:
         data = s.data
         new = self.any(data)
-        return s if new is data else build.declare(s.buffer, new, s.span)
+        return s if new is data else tirx.DeclBuffer(s.buffer, data=new, span=s.span)
 
     def attr(self, s: Any) -> Any:
         value, body = s.value, s.body

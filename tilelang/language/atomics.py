@@ -333,6 +333,7 @@ def _check_dtype(function: str, op: str, region: Region) -> None:
             f"`T.{function}` needs integers, `{region.buffer.name}` is {dtype}",
             span=region.span,
             labels=declared(region),
+            help="keep bits in an integer tensor, such as int32 or uint32",
         )
     if dtype.is_packed or dtype.kind == "handle" or (dtype.is_float and dtype.bits < 16):
         reject(

@@ -46,5 +46,9 @@ def copy_options(function: str, annotations: Any, given: dict[str, Any]) -> dict
         if given.get(key) is not None:
             given[key] = choice(function, key, given[key], allowed)
     if given.get("disable_tma") and given.get("prefer_instruction") == "tma":
-        reject("TL117", f"`T.{function}` is asked for TMA and told not to use it")
+        reject(
+            "TL117",
+            f"`T.{function}` is asked for TMA and told not to use it",
+            help="leave out one of them",
+        )
     return given

@@ -185,6 +185,7 @@ def static_int(function: str, role: str, value: Any, low: int, high: int) -> int
             "TL152" if isinstance(value, ex.Expr) else "TL116",
             f"`{role}` of `T.{function}` is {kind_text(value)}, not a constant integer",
             label="must be known when compiling",
+            help=f"pass a constant from {low} to {high}" if high < 1 << 20 else "pass a constant",
         )
     if not low <= number <= high:
         reject("TL117", f"`{role}={number}` of `T.{function}` is outside {low} … {high}")
@@ -201,6 +202,7 @@ def static_bool(function: str, role: str, value: Any) -> bool | None:
             "TL152" if isinstance(value, ex.Expr) else "TL116",
             f"`{role}` of `T.{function}` is {kind_text(value)}, not True or False",
             label="must be known when compiling",
+            help="pass a constant, or branch on it around the call",
         )
     return bool(number)
 

@@ -155,14 +155,14 @@ def _check_inside(region: Region, dimension: int, extent: ex.Expr, other: Side) 
 
 def _rank_mismatch(function: str, first: Side, second: Side) -> NoReturn:
     a, b = first.region.buffer, second.region.buffer
-    larger = first if a.ndim > b.ndim else second
+    larger, other = (first, second) if a.ndim > b.ndim else (second, first)
     points = abs(a.ndim - b.ndim)
     index = ", ".join("i" if d < points else ":" for d in range(max(a.ndim, b.ndim)))
     reject(
         "TL201",
         f"`T.{function}` between `{first.name}` of rank {a.ndim} and "
         f"`{second.name}` of rank {b.ndim}",
-        span=larger.region.span,
+        span=(other if larger.is_whole and not other.is_whole else larger).region.span,
         label=f"{region_text(larger.region)} covers {extents_text(larger.extents)}",
         labels=declared(a, b),
         help=f"say which part of `{larger.name}` is meant, for example `{larger.name}[{index}]`",
@@ -194,7 +194,7 @@ def _shape_help(first: Side, second: Side) -> str:
         outer, inner = (a, b) if a.is_global else (b, a)
         origin = ", ".join(f"{'ijklmn'[d % 6]} * {expr_text(n)}" for d, n in enumerate(inner.shape))
         return f"say which tile of `{outer.name}` is meant: `{outer.name}[{origin}]`"
-    return f"slice the larger side, or give `{b.name}` the shape {extents_text(first.extents)}"
+    return f"slice the larger side, or give `{b.name}` the shape {extents_text(first.region.shape)}"
 
 
 def _is_one(extent: Any) -> bool:

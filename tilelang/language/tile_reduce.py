@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tilelang.language import reducers, tile_scan
@@ -274,18 +273,17 @@ def _check_output(function: str, src: Region, dst: Region, axis: int, explicit: 
     `dim` counts all dimensions of a region. Where only counting the sliced ones fits the output
     (as NumPy would index), that is what was meant.
     """
-    if _output_fits(src.extents, axis, dst):
+    if _output_fits(src, axis, dst):
         return axis
     sliced = [d for d, r in enumerate(src.ranges) if not r.is_point]
-    if len(sliced) < len(src.ranges) and isinstance(explicit, int) and explicit < len(sliced):
+    if isinstance(explicit, int) and -len(sliced) <= explicit < len(sliced):
         position = sliced[explicit]
-        extents = [src.ranges[d].extent for d in sliced]
-        if _output_fits(extents, sliced.index(position), dst):
+        if _output_fits(src, position, dst):
             return position
-    kept = [e for d, e in enumerate(src.extents) if d != axis]
+    kept = [e for d, e in enumerate(src.extents) if d != axis and not src.ranges[d].is_point]
     expected = extents_text(kept or [1])
-    with_one = [e if d != axis else 1 for d, e in enumerate(src.extents)]
-    both = expected if len(with_one) == 1 else f"{expected} or {extents_text(with_one)}"
+    with_one = extents_text([e if d != axis else 1 for d, e in enumerate(src.extents)])
+    both = expected if with_one == expected else f"{expected} or {with_one}"
     reject(
         "TL210",
         f"`T.{function}` of `{src.buffer.name}` {extents_text(src.extents)} along dimension {axis} "
@@ -296,23 +294,30 @@ def _check_output(function: str, src: Region, dst: Region, axis: int, explicit: 
     )
 
 
-def _output_fits(extents: Sequence[Any], axis: int, dst: Region) -> bool:
-    """Whether `dst` may be `extents` without `axis`, or with 1 there."""
-    without = [e for d, e in enumerate(extents) if d != axis]
-    with_one = [e if d != axis else 1 for d, e in enumerate(extents)]
+def _output_fits(src: Region, axis: int, dst: Region) -> bool:
+    """Whether `dst` may be `src` without `axis`, or with 1 there; points may be left out."""
+    dims = list(enumerate(src.ranges))
+    wanted: list[list[Any]] = []
+    for ranges in (dims, [(d, r) for d, r in dims if d == axis or not r.is_point]):
+        wanted.append([r.extent for d, r in ranges if d != axis])
+        wanted.append([r.extent if d != axis else 1 for d, r in ranges])
     sliced = [r.extent for r in dst.ranges if not r.is_point]
     return any(
         len(have) == len(want)
         and not any(arith.surely_different(h, w) for h, w in zip(have, want, strict=True))
         for have in (list(dst.extents), sliced)
-        for want in (without, with_one)
+        for want in wanted
     )
 
 
 def _batch(function: str, batch: Any) -> int | None:
     number = static_int(function, "batch", batch, 1, 1 << 10)
     if number is not None and number & (number - 1):
-        reject("TL117", f"`batch={number}` of `T.{function}` is not a power of two")
+        reject(
+            "TL117",
+            f"`batch={number}` of `T.{function}` is not a power of two",
+            help=f"use {1 << number.bit_length() - 1} or {1 << number.bit_length()}",
+        )
     return number
 
 

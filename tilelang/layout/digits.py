@@ -93,10 +93,6 @@ class DigitMap:
             result[xor.target] = result[xor.target] ^ flip
         return tuple(result)
 
-    def without_xors(self) -> DigitMap:
-        """The same digits, unswizzled."""
-        return DigitMap(self.shape, self.outputs)
-
 
 def recognise(table: NDArray[np.int64]) -> DigitMap | None:
     """The closed form of `table[output, *index]`, or None when it has none of this kind."""

@@ -258,7 +258,7 @@ def _divided(lhs: Expr, c: int) -> Expr | None:
         return lhs
     if c < 1:
         return None
-    if 0 <= low and high < c:
+    if low >= 0 and high < c:
         return Const(0)
     whole, rest = _split(lhs, c)
     if whole is not None:
@@ -283,7 +283,7 @@ def _remainder(lhs: Expr, c: int) -> Expr | None:
         return Const(0)
     if c < 1:
         return None
-    if 0 <= low and high < c:
+    if low >= 0 and high < c:
         return lhs
     whole, rest = _split(lhs, c)
     if whole is not None:

@@ -41,13 +41,13 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexMap:
-    """`outputs` numbers for every index of `shape`; build with `trace`, `of_table` or `of_digits`."""
+    """`outputs` numbers for every index of `shape`; made by `trace`, `of_table` or `of_digits`."""
 
     shape: tuple[int, ...]
     outputs: int
     _forms: tuple[Expr, ...] | None
     _table: NDArray[np.int64] | None = field(default=None, repr=False)
-    _digits: DigitMap | None | bool = field(default=False, repr=False)  # False: not looked for yet
+    _digits: DigitMap | bool | None = field(default=False, repr=False)  # False: not looked for yet
 
     @classmethod
     def trace(cls, shape: tuple[int, ...], fn: Callable[..., Any]) -> IndexMap:

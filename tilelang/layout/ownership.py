@@ -50,8 +50,3 @@ def contained(inner: NDArray[np.int64], outer: NDArray[np.int64]) -> NDArray[np.
         found = np.take_along_axis(member, inner, axis=1)
     result: NDArray[np.bool_] = found.all(axis=1)
     return result
-
-
-def same_owners(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
-    """Whether every element has the same set of owners in both."""
-    return bool(contained(a, b).all() and contained(b, a).all())

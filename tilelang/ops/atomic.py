@@ -7,10 +7,18 @@ After:  for i0, i1 in T.Parallel(64, 64): T.atomic_add(C[by * 64 + i0, bx * 64 +
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tilelang.ir import build, tirx
-from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars, parallel_nest
+from tilelang.ir.tile_op import (
+    LowerContext,
+    TileOp,
+    TileRegion,
+    as_operand,
+    loop_vars,
+    op_of,
+    parallel_nest,
+)
 from tilelang.ops.elementwise import pair_regions
 
 
@@ -66,3 +74,39 @@ class Atomic(TileOp):
         return build.evaluate(
             build.call(f"atomic_{self.op}", operands, attrs=said, span=ctx.span), ctx.span
         )
+
+
+# Scalar statements that add a few neighbouring elements at once: name -> how many.
+VECTOR_ATOMICS: Final = {"atomic_addx2": 2, "atomic_addx4": 4}
+
+
+def lower_vector_atomic(ctx: LowerContext, stmt: tirx.Stmt) -> tirx.Stmt:
+    """One atomic per element where the value is a region; a vector value is left alone."""
+    target, value = (as_operand(a) for a in stmt.value.args)
+    if not isinstance(value, TileRegion) or ctx.target.split(":")[0] != "cpu":
+        return stmt
+    lanes = VECTOR_ATOMICS[str(op_of(stmt.value))]
+    updates = []
+    for lane in range(lanes):
+        places = [_lane(region, lane, ctx) for region in (target, value)]
+        element = build.load(value.buffer, places[1], ctx.span)
+        one = [(i, build.const(1, build.dtype_of(i), ctx.span)) for i in places[0]]
+        region = build.region(target.buffer, one, ctx.span)
+        operands = [region, build.cast(element, target.dtype, ctx.span)]
+        call = build.call("atomic_add", operands, attrs=stmt.value.attrs, span=ctx.span)
+        updates.append(build.evaluate(call, ctx.span))
+    return build.seq(updates, ctx.span)
+
+
+def _lane(region: TileRegion, lane: int, ctx: LowerContext) -> list[tirx.Expr]:
+    """Indices of element `lane` in the row-major order of `region`."""
+    indices = list(region.mins)
+    rest = lane
+    for dimension in reversed(range(len(indices))):
+        extent = build.int_value(region.extents[dimension])
+        if extent is None or extent == 1:
+            continue
+        step = build.const(rest % extent, build.dtype_of(indices[dimension]), ctx.span)
+        indices[dimension] = build.add(indices[dimension], step, ctx.span)
+        rest //= extent
+    return indices

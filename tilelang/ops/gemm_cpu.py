@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilelang.ir import build, tirx
 from tilelang.ir.llvm import host_cpu
@@ -35,7 +35,7 @@ _COMPUTED = {
 }  # fmt: skip
 _BITS = {"float32": 32, "int32": 32, "uint32": 32, "float64": 64, "int64": 64}
 
-Element = Callable[[tirx.Expr, tirx.Expr], tirx.Expr]
+Element: TypeAlias = "Callable[[tirx.Expr, tirx.Expr], tirx.Expr]"
 
 
 def cpu_gemm(op: Gemm, ctx: LowerContext) -> tirx.Stmt:

@@ -15,8 +15,8 @@ from typing import ClassVar, TypeAlias
 from tilelang.ir import build, tirx
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars, parallel_nest
 
-Math: TypeAlias = Callable[[str, tirx.Expr, tirx.Expr], tirx.Expr]
-Number: TypeAlias = Callable[[int], tirx.Expr]
+Math: TypeAlias = "Callable[[str, tirx.Expr, tirx.Expr], tirx.Expr]"
+Number: TypeAlias = "Callable[[int], tirx.Expr]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -187,9 +187,9 @@ class Divergence:
             varies = self.expr(s.min) or self.expr(s.extent)
             if varies:
                 self.variables.add(s.loop_var)
-            self._visit(s.body, under or varies or self._leaves_unevenly(s.body))
+            self._visit(s.body, under or varies or self.leaves_unevenly(s.body))
         elif isinstance(s, tirx.While):
-            self._visit(s.body, under or self.expr(s.condition) or self._leaves_unevenly(s.body))
+            self._visit(s.body, under or self.expr(s.condition) or self.leaves_unevenly(s.body))
         elif isinstance(s, tirx.AttrStmt):
             self._visit(s.body, under)
 
@@ -203,7 +203,7 @@ class Divergence:
                 if buffer is not None and is_private(self.root(buffer)):
                     self.buffers.add(self.root(buffer))
 
-    def _leaves_unevenly(self, body: Any) -> bool:
+    def leaves_unevenly(self, body: Any) -> bool:
         """Whether some thread may break out of, or skip the rest of, a loop with this body."""
         for branch in collect(body, tirx.IfThenElse):
             if self.expr(branch.condition) and has_jump(branch):

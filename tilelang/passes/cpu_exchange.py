@@ -10,8 +10,7 @@ After:  for t in range(128): given[t] = x[t]
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tilelang.ir import build, tirx
@@ -24,6 +23,7 @@ from tilelang.passes.cpu_divergence import (
     SHUFFLES,
     VOTES,
     WARP_REDUCTIONS,
+    calls_named,
 )
 
 WARP = 32
@@ -33,22 +33,22 @@ WARP = 32
 class Exchange:
     """One exchange taken out of an expression.
 
-    `give` stores each thread's operand (to run per thread), `settle` combines what was given
-    (to run once), `result` is what stands for the exchange afterwards, per thread.
+    `give` stores the operand of thread `t` (to run per thread), `settle` combines what was given
+    (to run once), `result` is what stands for the exchange in thread `t` afterwards.
     """
 
     buffers: list[Any]
-    give: Callable[[Any], Any]
+    give: Any
     settle: list[Any]
-    result: Callable[[Any], Any]
+    result: Any
 
 
-@dataclass
+@dataclass(frozen=True)
 class Exchanger:
-    """Takes exchanges out of expressions for blocks of `threads` threads."""
+    """Takes exchanges out of expressions for blocks of `threads` threads; `t` is any of them."""
 
     threads: int
-    taken: list[Exchange] = field(default_factory=list)
+    t: Any
 
     def warps(self) -> int:
         return -(-self.threads // WARP)
@@ -76,28 +76,25 @@ class Exchanger:
         given = self._buffer("given", dtype, self.threads, span)
         width = int(_attr(call, "width", WARP))
 
-        def result(t: Any) -> Any:
-            own = tirx.FloorMod(t, _int(width), span)
-            base = tirx.Sub(t, own, span)
-            amount = build.cast(lane, "int32", span)
-            if name == "shfl_sync":
-                source = tirx.FloorMod(amount, _int(width), span)
-            elif name == "shfl_xor":
-                source = tirx.BitwiseXor(own, amount, span)
-            elif name == "shfl_up":
-                source = tirx.Sub(own, amount, span)
-            else:
-                source = tirx.Add(own, amount, span)
-            place = tirx.Add(base, source, span)
-            inside = tirx.And(
-                tirx.And(tirx.GE(source, _int(0)), tirx.LT(source, _int(width)), span),
-                tirx.LT(place, _int(self.threads)), span,
-            )  # fmt: skip
-            # Beyond the segment a lane gets its own value back.
-            safe = tirx.Select(inside, place, t, span)
-            return build.load(given, [safe], span)
-
-        return Exchange([given], lambda t: build.store(given, [t], value, span), [], result)
+        own = tirx.FloorMod(self.t, _int(width), span)
+        amount = build.cast(lane, "int32", span)
+        if name == "shfl_sync":
+            source = tirx.FloorMod(amount, _int(width), span)
+        elif name == "shfl_xor":
+            source = tirx.BitwiseXor(own, amount, span)
+        elif name == "shfl_up":
+            source = tirx.Sub(own, amount, span)
+        else:
+            source = tirx.Add(own, amount, span)
+        place = tirx.Add(tirx.Sub(self.t, own, span), source, span)
+        inside = tirx.And(
+            tirx.And(tirx.GE(source, _int(0)), tirx.LT(source, _int(width)), span),
+            tirx.LT(place, _int(self.threads)), span,
+        )  # fmt: skip
+        # Beyond the segment a lane gets its own value back.
+        safe = tirx.Select(inside, place, self.t, span)
+        give = build.store(given, [self.t], value, span)
+        return Exchange([given], give, [], build.load(given, [safe], span))
 
     def _vote(self, name: str, call: Any) -> Exchange:
         span = call.span
@@ -125,19 +122,15 @@ class Exchanger:
         settle.append(build.loop(t, _int(self.threads), body, span=span))
         mask = call.args[1] if len(call.args) > 1 else build.const(0xFFFFFFFF, "uint32", span)
 
-        def give(t: Any) -> Any:
-            return build.store(given, [t], build.cast(_bool(predicate), "uint32", span), span)
-
-        def result(t: Any) -> Any:
-            place = [tirx.FloorDiv(t, _int(WARP), span)]
-            lanes = tirx.BitwiseAnd(build.load(present, place, span), mask, span)
-            found = tirx.BitwiseAnd(build.load(votes, place, span), mask, span)
-            if name == "any_sync":
-                found = tirx.NE(found, zero, span)
-            elif name == "all_sync":
-                found = tirx.EQ(found, lanes, span)
-            return build.cast(found, build.dtype_of(call), span)
-
+        give = build.store(given, [self.t], build.cast(_bool(predicate), "uint32", span), span)
+        place = [self._segment(WARP, span)]
+        lanes = tirx.BitwiseAnd(build.load(present, place, span), mask, span)
+        found = tirx.BitwiseAnd(build.load(votes, place, span), mask, span)
+        if name == "any_sync":
+            found = tirx.NE(found, zero, span)
+        elif name == "all_sync":
+            found = tirx.EQ(found, lanes, span)
+        result = build.cast(found, build.dtype_of(call), span)
         return Exchange([given, votes, present], give, settle, result)
 
     def _block_vote(self, name: str, call: Any) -> Exchange:
@@ -153,17 +146,14 @@ class Exchanger:
             ),
         ]
 
-        def give(t: Any) -> Any:
-            return build.store(given, [t], build.cast(_bool(call.args[0]), "int32", span), span)
-
-        def result(t: Any) -> Any:
-            found = build.load(count, [_int(0)], span)
-            if name == "syncthreads_and":
-                found = tirx.EQ(found, _int(self.threads), span)
-            elif name == "syncthreads_or":
-                found = tirx.NE(found, _int(0), span)
-            return build.cast(found, build.dtype_of(call), span)
-
+        vote = build.cast(_bool(call.args[0]), "int32", span)
+        give = build.store(given, [self.t], vote, span)
+        found = build.load(count, [_int(0)], span)
+        if name == "syncthreads_and":
+            found = tirx.EQ(found, _int(self.threads), span)
+        elif name == "syncthreads_or":
+            found = tirx.NE(found, _int(0), span)
+        result = build.cast(found, build.dtype_of(call), span)
         return Exchange([given, count], give, settle, result)
 
     def _warp_reduce(self, name: str, call: Any) -> Exchange:
@@ -185,12 +175,9 @@ class Exchanger:
             ),
         ]
 
-        def result(t: Any) -> Any:
-            return build.load(folded, [tirx.FloorDiv(t, _int(width), span)], span)
-
-        return Exchange(
-            [given, folded], lambda t: build.store(given, [t], value, span), settle, result
-        )
+        give = build.store(given, [self.t], value, span)
+        result = build.load(folded, [self._segment(width, span)], span)
+        return Exchange([given, folded], give, settle, result)
 
     def _match(self, name: str, call: Any) -> Exchange:
         span = call.span
@@ -221,26 +208,29 @@ class Exchanger:
         )
         settle = [build.loop(t, _int(self.threads), body, span=span)]
 
-        def result(t: Any) -> Any:
-            found = tirx.BitwiseAnd(build.load(peers, [t], span), mask, span)
-            if name == "match_all_sync":
-                own = tirx.FloorMod(t, _int(WARP), span)
-                base = tirx.Sub(t, own, span)
-                count = tirx.Min(_int(WARP), tirx.Sub(_int(self.threads), base, span), span)
-                everyone = tirx.RShift(
-                    build.const(0xFFFFFFFF, "uint32", span),
-                    build.cast(tirx.Sub(_int(WARP), count, span), "uint32", span), span,
-                )  # fmt: skip
-                wanted = tirx.BitwiseAnd(everyone, mask, span)
-                none = build.const(0, "uint32", span)
-                found = tirx.Select(tirx.EQ(found, wanted, span), wanted, none, span)
-            return found
+        found = tirx.BitwiseAnd(build.load(peers, [self.t], span), mask, span)
+        if name == "match_all_sync":
+            wanted = tirx.BitwiseAnd(self._present_lanes(span), mask, span)
+            none = build.const(0, "uint32", span)
+            found = tirx.Select(tirx.EQ(found, wanted, span), wanted, none, span)
+        give = build.store(given, [self.t], value, span)
+        return Exchange([given, peers], give, settle, found)
 
-        return Exchange(
-            [given, peers], lambda t: build.store(given, [t], value, span), settle, result
-        )
+    def _present_lanes(self, span: Any) -> Any:
+        """One bit per lane that exists in the warp of thread `t`."""
+        own = tirx.FloorMod(self.t, _int(WARP), span)
+        left = tirx.Sub(_int(self.threads), tirx.Sub(self.t, own, span), span)
+        missing = tirx.Sub(_int(WARP), tirx.Min(_int(WARP), left, span), span)
+        full = build.const(0xFFFFFFFF, "uint32", span)
+        return tirx.RShift(full, build.cast(missing, "uint32", span), span)
 
     # --- helpers ---
+
+    def _segment(self, width: int, span: Any) -> Any:
+        """Which run of `width` lanes thread `t` is in; plainly 0 when there is only one."""
+        if self.threads <= width:
+            return _int(0)
+        return tirx.FloorDiv(self.t, _int(width), span)
 
     def _buffer(self, name: str, dtype: str, size: int, span: Any) -> Any:
         return tirx.decl_buffer(
@@ -255,8 +245,6 @@ class Exchanger:
 
 def innermost_exchange(expr: Any) -> Any | None:
     """An exchange in `expr` whose operands hold none, or None."""
-    from tilelang.passes.cpu_divergence import calls_named
-
     found = calls_named(expr, EXCHANGES)
     return found[-1] if found else None
 

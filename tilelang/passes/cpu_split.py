@@ -67,25 +67,18 @@ class Guard:
     negated: bool = False
 
 
-@dataclass
-class PerThread:
-    """A statement made for thread `t` by `make`, within a group."""
-
-    make: Any
-
-
 Node: TypeAlias = "Group | Once | Control"
 
 
 class Splitter:
-    """Cuts the code of one block."""
+    """Cuts the code of one block; `thread` stands for the linear index of a thread."""
 
     def __init__(self, divergence: Divergence) -> None:
         self.divergence = divergence
-        self.exchanger = Exchanger(divergence.threads)
+        self.thread = tirx.Var("t", "int32")
+        divergence.variables.add(self.thread)
+        self._exchanger = Exchanger(divergence.threads, self.thread)
         self._guards: tuple[Guard, ...] = ()
-        # Results of exchanges: a variable that stands for each, and what it is per thread.
-        self.results: dict[Any, Any] = {}
 
     def split(self, stmt: Any) -> list[Node]:
         """The skeleton of `stmt`."""
@@ -106,7 +99,7 @@ class Splitter:
             self._barrier(s, out)
         elif divergence.is_simple(s):
             if divergence.is_unit(s) or (self._guards and not isinstance(s, tirx.Bind)):
-                self._check_jump(s, divergent=True)
+                self._check_jump(s)
                 self._per_thread(s, out)
             else:
                 out.append(Once(s))
@@ -180,38 +173,28 @@ class Splitter:
     def _with_exchange(self, s: Any, out: list[Node]) -> None:
         """Take the exchanges out of a statement, innermost first."""
         while (call := innermost_exchange(s)) is not None:
-            self._take(call, s, out)
-            s = _replace(s, call, self._last)
-        if self.divergence.is_unit(s) or self._guards or self._uses_results(s):
+            s = _Replace(call, self._take(call, s, out)).any(s)
+        if self.divergence.is_unit(s) or (self._guards and not isinstance(s, tirx.Bind)):
             self._per_thread(s, out)
         else:
             out.append(Once(s))
 
-    def _take(self, call: Any, s: Any, out: list[Node]) -> None:
-        name = op_of(call)
-        if self._guards and name in BLOCK_EXCHANGES:
+    def _take(self, call: Any, s: Any, out: list[Node]) -> Any:
+        """Emit what `call` exchanges; returns what stands for its value."""
+        if self._guards and op_of(call) in BLOCK_EXCHANGES:
             raise self._divergent_barrier(s)
-        found: Exchange = self.exchanger.exchange(call)
+        found: Exchange = self._exchanger.exchange(call)
         out.extend(Once(tirx.AllocBuffer(b, None, s.span)) for b in found.buffers)
         self._cut(out)
-        self._per_thread(PerThread(found.give), out)
+        self._per_thread(found.give, out)
+        self._cut(out)
         out.extend(Once(stmt) for stmt in found.settle)
-        stand_in = tirx.Var(f"{name}_result", build.dtype_of(call), call.span)
-        self.results[stand_in] = found.result
-        if self.divergence.expr(call):
-            self.divergence.variables.add(stand_in)
-        self._last = stand_in
-
-    def _uses_results(self, s: Any) -> bool:
-        return any(
-            v in self.results and v in self.divergence.variables for v in collect(s, tirx.Var)
-        )
+        return found.result
 
     def _condition(self, condition: Any, s: Any, out: list[Node]) -> Any:
         """`condition` without exchanges."""
         while (call := innermost_exchange(condition)) is not None:
-            self._take(call, s, out)
-            condition = _Replace(call, self._last).any(condition)
+            condition = _Replace(call, self._take(call, s, out)).any(condition)
         return condition
 
     # --- control flow ---
@@ -227,7 +210,7 @@ class Splitter:
             node.orelse = [] if s.else_case is None else self.split(s.else_case)
             out.append(node)
             return
-        self._check_jump(s, divergent=True)
+        self._check_jump(s)
         self._guarded_branch(s, condition, out)
 
     def _guarded_branch(self, s: Any, condition: Any, out: list[Node]) -> None:
@@ -237,10 +220,7 @@ class Splitter:
             scope="shared", data_alignment=64, span=s.span, layout=None,
         )  # fmt: skip
         out.append(Once(tirx.AllocBuffer(kept, None, s.span)))
-        self._cut(out)
-        self._per_thread(PerThread(lambda t: build.store(kept, [t], condition, s.span)), out)
-        # The store must see the condition's variables like any statement of the group.
-        out[-1].stmts[-1].uses = condition  # type: ignore[union-attr]
+        self._per_thread(build.store(kept, [self.thread], condition, s.span), out)
         outer = self._guards
         for case, negated in ((s.then_case, False), (s.else_case, True)):
             if case is not None:
@@ -260,14 +240,14 @@ class Splitter:
             return
         if divergence.expr(s.min) or divergence.expr(s.extent):
             raise self._uneven_loop(s)
-        if divergence._leaves_unevenly(s.body):
+        if divergence.leaves_unevenly(s.body):
             raise self._uneven_loop(s)
         out.append(Control(s, body=self.split(s.body)))
 
     def _while(self, s: Any, out: list[Node]) -> None:
         before: list[Node] = []
         condition = self._condition(s.condition, s, before)
-        if self.divergence.expr(condition) or self.divergence._leaves_unevenly(s.body):
+        if self.divergence.expr(condition) or self.divergence.leaves_unevenly(s.body):
             raise self._uneven_loop(s)
         out.append(Control(s, condition, body=self.split(s.body), orelse=before))
 
@@ -286,8 +266,8 @@ class Splitter:
             help="give the loop the same number of iterations in every thread",
         )
 
-    def _check_jump(self, s: Any, divergent: bool) -> None:
-        if divergent and has_jump(s):
+    def _check_jump(self, s: Any) -> None:
+        if has_jump(s):
             raise NeedsThreads(
                 "threads leave a loop at different times, but wait for each other inside it",
                 s.span,
@@ -306,7 +286,3 @@ class _Replace(Rewriter):
 
     def call(self, e: Any) -> Any:
         return self._new if e.same_as(self._old) else super().call(e)
-
-
-def _replace(s: Any, old: Any, new: Any) -> Any:
-    return _Replace(old, new).any(s)

@@ -83,7 +83,8 @@ def _block(body: Any, axes: dict[str, tuple[Any, Any]]) -> Any:
     counts = [sizes[tag] or 1 for tag in ordered]
     threads = prod(counts)
     divergence = Divergence(body, variables, threads)
-    nodes = Splitter(divergence).split(body)
+    splitter = Splitter(divergence)
+    nodes = splitter.split(body)
 
     def indices(t: Any) -> dict[Any, Any]:
         """Each thread index in terms of the linear one, x fastest."""
@@ -100,4 +101,4 @@ def _block(body: Any, axes: dict[str, tuple[Any, Any]]) -> Any:
             step *= count
         return found
 
-    return emit_skeleton(nodes, divergence, threads, indices, body.span)
+    return emit_skeleton(nodes, divergence, splitter.thread, indices, body.span)

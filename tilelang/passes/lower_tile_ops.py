@@ -14,6 +14,7 @@ from tilelang.ir.spans import TirSpan
 from tilelang.ir.tile_op import LowerContext, TileRegion, called_op
 from tilelang.ir.visit import collect, with_body
 from tilelang.ops import OP_BY_NAME
+from tilelang.ops.atomic import VECTOR_ATOMICS, lower_vector_atomic
 from tilelang.ops.reducer import lower_update
 from tilelang.passes.context import PassContext
 from tilelang.passes.safe_values import safe_values_of
@@ -40,6 +41,8 @@ class _Lower(ScopedRewriter):
         if name == "reducer_update":
             target, value = list(s.value.args)
             return lower_update(self._context(s.span), TileRegion.of(target), value)
+        if name in VECTOR_ATOMICS:
+            return lower_vector_atomic(self._context(s.span), s)
         op = OP_BY_NAME.get(name or "")
         if op is None:
             return super().evaluate(s)

@@ -6,17 +6,16 @@ the first call of a kind and for calls that are wrong. `fast_call` does the rest
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilelang.dtypes import DType
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.expr import Var
 from tilelang.program.text import expr_text
-from tilelang.runtime.dims import buffer_vars, evaluate, solve
+from tilelang.runtime.dims import buffer_vars, dim_vars, evaluate, solve
+from tilelang.runtime.scalars import Scalar, checked_scalar
 from tilelang.runtime.signature import Signature
 from tilelang.runtime.tensors import (
     Family,
@@ -24,14 +23,11 @@ from tilelang.runtime.tensors import (
     TensorView,
     elements_per_item,
     empty,
-    is_tensor,
     storage_names,
     view_of,
 )
 from tilelang_diagnostics import code_of, did_you_mean, raise_for
 from tilelang_diagnostics.model import Diagnostic, Label, Span
-
-Scalar = int | float
 
 
 @dataclass(slots=True)
@@ -199,8 +195,8 @@ class _Binder:
         size = buffer.dtype.scalar.bytes
         if view.device == "cpu" and view.address % size:
             copy = "clone()" if view.family == "torch" else "copy()"
-            self.report("TL706", f"argument `{buffer.name}` of `{self.name}` starts at an address that "
-                        f"is not a multiple of {size} bytes, the size of {buffer.dtype.name}",
+            self.report("TL706", f"argument `{buffer.name}` of `{self.name}` starts at an address "
+                        f"that is not a multiple of {size} bytes, the size of {buffer.dtype.name}",
                         f"pass {buffer.name}.{copy}, which is aligned",
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
 
@@ -217,8 +213,11 @@ class _Binder:
 
     def bind_dims(self, tensors: Sequence[tuple[Buffer, TensorView]]) -> None:
         """Give every runtime dimension the value the tensors show, plain ones first."""
-        sites = [(b, axis, dim, size) for b, v in tensors
-                 for axis, (dim, size) in enumerate(zip(b.shape, logical_shape(b, v), strict=True))]
+        sites = [
+            (b, axis, dim, size)
+            for b, v in tensors
+            for axis, (dim, size) in enumerate(zip(b.shape, logical_shape(b, v), strict=True))
+        ]
         steps = [(b, axis, dim, v.strides[axis]) for b, v in tensors if b.strides is not None
                  for axis, dim in enumerate(b.strides)]  # fmt: skip
         plain = [s for s in (*sites, *steps) if isinstance(s[2], Var)]
@@ -256,8 +255,8 @@ class _Binder:
     ) -> None:  # fmt: skip
         size, wanted = sizes
         labels = (Label(giver[1], f"gives {wanted}"),) if giver[1] is not None else ()
-        self.report("TL711", f"dimension {axis} of argument `{buffer.name}` of `{self.name}` is {size}, "
-                    f"but {expr_text(dim)} is {wanted} by {giver[0]}",
+        self.report("TL711", f"dimension {axis} of argument `{buffer.name}` of `{self.name}` is "
+                    f"{size}, but {expr_text(dim)} is {wanted} by {giver[0]}",
                     span=buffer.span, label=self.declared(buffer), labels=labels)  # fmt: skip
 
     def check_strides(self, buffer: Buffer, view: TensorView) -> None:
@@ -277,10 +276,9 @@ class _Binder:
             return
 
     def not_contiguous(self, buffer: Buffer, view: TensorView) -> None:
-        wanted: list[int] = []
-        for size in reversed(view.shape):
-            wanted.insert(0, wanted[0] * inner if wanted else 1)
-            inner = max(size, 1)
+        wanted = [1]
+        for size in reversed(view.shape[1:]):
+            wanted.insert(0, wanted[0] * max(size, 1))
         make = (f"{buffer.name}.contiguous()" if view.family == "torch"
                 else f"np.ascontiguousarray({buffer.name})")  # fmt: skip
         self.report("TL708", f"argument `{buffer.name}` of `{self.name}` is not contiguous: it has "
@@ -316,7 +314,7 @@ class _Binder:
             try:
                 result = empty(shape, buffer.dtype, self.bound.family)
             except (ValueError, ImportError) as error:
-                self.report("TL702", f"result {buffer.name} of `{self.name}` cannot be made as "
+                self.report("TL702", f"result `{buffer.name}` of `{self.name}` cannot be made as "
                             f"{self.bound.family} {buffer.dtype.name}: {error}",
                             "pass PyTorch tensors", span=buffer.span)  # fmt: skip
                 return
@@ -324,12 +322,10 @@ class _Binder:
             self.bound.addresses[buffer] = view_of(result).address
 
     def unknown(self, dim: Dim) -> list[Var]:
-        from tilelang.runtime.dims import dim_vars
-
         return [v for v in dim_vars(dim) if v not in self.bound.dims]
 
     def unbound(self, var: Var, buffer: Buffer | None) -> None:
-        what = f"{var.name} of result {buffer.name}" if buffer else var.name
+        what = f"`{var.name}` of result `{buffer.name}`" if buffer else f"`{var.name}`"
         self.report("TL710", f"the runtime dimension {what} of `{self.name}` is determined by no "
                     "argument", f"use {var.name} as a whole dimension of a tensor argument, or "
                     "make it a scalar parameter",
@@ -342,8 +338,6 @@ class _Binder:
         return self.signature.name
 
     def giver_of(self, dim: Dim) -> tuple[str, Span | None] | None:
-        from tilelang.runtime.dims import dim_vars
-
         return next((self.givers[v] for v in dim_vars(dim) if v in self.givers), None)
 
     def shape_text(self, dims: Sequence[Dim]) -> str:
@@ -370,48 +364,6 @@ def logical_shape(buffer: Buffer, view: TensorView) -> tuple[int, ...]:
     if per_item == 1 or not view.shape:
         return view.shape
     return (*view.shape[:-1], view.shape[-1] * per_item)
-
-
-def checked_scalar(dtype: DType, value: Any) -> Scalar | str:
-    """`value` as a number of `dtype`, or what is wrong with it, to follow "argument x is"."""
-    if dtype.base == "handle":
-        return _checked_pointer(value)
-    if isinstance(value, str | bytes) or value is None or is_tensor(value):
-        return f"{_short(value)}, expected a number of dtype {dtype.name}"
-    if dtype.is_float:
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            return f"{_short(value)}, expected a number of dtype {dtype.name}"
-    try:
-        number = operator.index(value)
-    except TypeError:
-        if isinstance(value, float) and value.is_integer():
-            return f"{value!r}, a float; expected an integer of dtype {dtype.name}"
-        numpy = sys.modules.get("numpy")
-        if dtype.kind == "bool" and numpy is not None and isinstance(value, numpy.bool_):
-            return int(bool(value))
-        return f"{_short(value)}, expected an integer of dtype {dtype.name}"
-    low, high = dtype.integer_range()
-    if not low <= number <= high:
-        return f"{number}, outside the range of {dtype.name} ({low} to {high})"
-    return number
-
-
-def _checked_pointer(value: Any) -> Scalar | str:
-    if value is None:
-        return 0
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 <= value < 1 << 64 else f"{value}, which is no address"
-    try:
-        return view_of(value).address
-    except NotATensor:
-        return f"{_short(value)}, expected an address, a tensor or None"
-
-
-def _short(value: Any) -> str:
-    text = repr(value) if isinstance(value, str | int | float | bool | None) else ""
-    return text if 0 < len(text) <= 40 else f"a {type(value).__name__}"
 
 
 def _how_to_make_tensor(value: Any) -> str | None:

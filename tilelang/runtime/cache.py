@@ -292,8 +292,13 @@ def _rebase_messages(
     messages = []
     for message in artifact.messages:
         if message.line > 0:
-            span = Span(message.file, message.line, max(1, message.column),
-                        max(message.line, message.end_line), max(1, message.end_column))  # fmt: skip
+            span = Span(
+                message.file,
+                message.line,
+                max(1, message.column),
+                max(message.line, message.end_line),
+                max(1, message.end_column),
+            )
             moved = rebase(span, old, new) or span
             message = replace(message, file=moved.file, line=moved.line, end_line=moved.end_line)
         messages.append(message)

@@ -17,7 +17,6 @@ from tilelang import options
 from tilelang.backends import KINDS_WITH_BACKEND
 from tilelang.target import Probe, Resolved, is_auto, resolve_target
 
-
 _quiet: list[bool] = []
 
 
@@ -66,7 +65,9 @@ def probe_cuda(load: Callable[[str], Any] = ctypes.CDLL) -> Probe:
         driver = load("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
         evidence = _nvidia_hardware()
-        hidden = f"{evidence}, but its driver library libcuda.so.1 is not here" if evidence else None
+        hidden = (
+            f"{evidence}, but its driver library libcuda.so.1 is not here" if evidence else None
+        )
         return Probe("cuda", hidden=hidden)
     status = driver.cuInit(0)
     count = ctypes.c_int(0)
@@ -91,7 +92,9 @@ def probe_hip(topology: Path = Path("/sys/class/kfd/kfd/topology/nodes")) -> Pro
     """The first AMD GPU, as the kernel driver lists it."""
     for properties in sorted(topology.glob("*/properties")):
         try:
-            rows = dict(line.split() for line in properties.read_text().splitlines() if line.strip())
+            rows = dict(
+                line.split() for line in properties.read_text().splitlines() if line.strip()
+            )
         except (OSError, ValueError):
             continue
         version = int(rows.get("gfx_target_version", 0))

@@ -234,10 +234,18 @@ class EagerKernel:
         unknown = [k for k in dims if k not in special.consts]
         if unknown:
             known = (*parameters, *special.consts)
-            raise error_for(tuple(Diagnostic(
-                "TL720", code_of("TL720").severity,
-                f"{self.name} has no parameter or constant dimension {name!r}"
-                f"{did_you_mean(name, known)}", span=special.span) for name in unknown))  # fmt: skip
+            raise error_for(
+                tuple(
+                    Diagnostic(
+                        "TL720",
+                        code_of("TL720").severity,
+                        f"{self.name} has no parameter or constant dimension {name!r}"
+                        f"{did_you_mean(name, known)}",
+                        span=special.span,
+                    )
+                    for name in unknown
+                )
+            )
         self._require(special, dims)
         return special, dims
 
@@ -295,7 +303,8 @@ def _sizes_reader(
         where.append(site)
     names = ", ".join(f"a{i}" for i in range(len(inputs)))
     made: Callable[..., tuple[int, ...]] = eval(
-        f"lambda {names}: ({', '.join(where)}{',' if len(where) == 1 else ''})", {"__builtins__": {}}
+        f"lambda {names}: ({', '.join(where)}{',' if len(where) == 1 else ''})",
+        {"__builtins__": {}},
     )
     return made
 
@@ -303,8 +312,14 @@ def _sizes_reader(
 def _refuse_two_kinds_of_output(function: Function, out_idx: OutIdx) -> None:
     if out_idx is not None and function.outputs:
         names = ", ".join(b.name for b in function.outputs)
-        raise error_for((Diagnostic(
-            "TL172", code_of("TL172").severity,
-            f"out_idx={out_idx!r} on {function.name}, which returns {names} already",
-            span=function.span,
-            help="drop out_idx: a returned T.empty tensor is allocated by the runtime"),))  # fmt: skip
+        raise error_for(
+            (
+                Diagnostic(
+                    "TL172",
+                    code_of("TL172").severity,
+                    f"out_idx={out_idx!r} on {function.name}, which returns {names} already",
+                    span=function.span,
+                    help="drop out_idx: a returned T.empty tensor is allocated by the runtime",
+                ),
+            )
+        )

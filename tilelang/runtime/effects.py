@@ -7,8 +7,19 @@ from typing import Final
 
 from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.stmt import Assert, Evaluate, For, Function, If, Let, Stmt, Store, TileOp
-from tilelang.program.stmt import While, walk_statements
+from tilelang.program.stmt import (
+    Assert,
+    Evaluate,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    TileOp,
+    While,
+    walk_statements,
+)
 from tilelang.program.tile_ops import SCHEMAS
 
 # The operands each tile operation writes, by name; the schema says where they stand.

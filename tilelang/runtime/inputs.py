@@ -157,8 +157,11 @@ def _vars(buffer: Buffer) -> tuple[Var, ...]:
 
 
 def _missing(signature: Signature, var: Var) -> None:
-    _refuse("TL716", f"{signature.name} needs a value for {var.name}",
-            f"give one: --set {var.name}=256 on the command line, or sizes={{{var.name!r}: 256}}")  # fmt: skip
+    _refuse(
+        "TL716",
+        f"{signature.name} needs a value for {var.name}",
+        f"give one: --set {var.name}=256 on the command line, or sizes={{{var.name!r}: 256}}",
+    )
 
 
 def _refuse(code: str, message: str, help: str) -> None:

@@ -1,10 +1,10 @@
 """What does `@tilelang.jit` make of a function, and how does `tilelang.compile` work?
 
-    @tilelang.jit(out_idx=[-1])         # a factory: returns a kernel for its arguments
-    def matmul(M, N, K): ...            # kernel = matmul(1024, 1024, 1024); c = kernel(a, b)
+@tilelang.jit(out_idx=[-1])         # a factory: returns a kernel for its arguments
+def matmul(M, N, K): ...            # kernel = matmul(1024, 1024, 1024); c = kernel(a, b)
 
-    @tilelang.jit                       # the kernel itself: compiles, launches, returns
-    def matmul(A, B, block=64): ...     # c = matmul(a, b)
+@tilelang.jit                       # the kernel itself: compiles, launches, returns
+def matmul(A, B, block=64): ...     # c = matmul(a, b)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tilelang.language.primfunc import PrimFunc
 from tilelang.language.source import source_of
@@ -79,7 +79,11 @@ def compile(
 
 
 def compile_prim_func(
-    prim_func: PrimFunc, out_idx: OutIdx, target: Any, options: CompileOptions, verbose: bool = False
+    prim_func: PrimFunc,
+    out_idx: OutIdx,
+    target: Any,
+    options: CompileOptions,
+    verbose: bool = False,
 ) -> JITKernel:
     """A kernel from a traced function and checked options."""
     make_signature(prim_func.function, out_idx)
@@ -97,7 +101,9 @@ def as_prim_func(value: Any) -> PrimFunc:
     if isinstance(value, JitFunction):
         help = f"call {value.__name__}(...), or {value.__name__}.compile(...), to get its kernel"
     elif callable(value):
-        help = "call the factory: tilelang.compile(factory(...)), or decorate the kernel: @T.prim_func"
+        help = (
+            "call the factory: tilelang.compile(factory(...)), or decorate the kernel: @T.prim_func"
+        )
     raise error_for((_no_kernel(f"a {type(value).__name__} is not a kernel", help),))
 
 
@@ -126,7 +132,7 @@ class JitFunction:
         self._eager: EagerKernel | None = None
         self._bind: Callable[..., dict[str, Any]] | None = None
         self._kernels: dict[Hashable, JITKernel] = {}
-        functools.update_wrapper(self, python)
+        functools.update_wrapper(self, cast(Callable[..., Any], python))
         self.__name__: str = python.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -166,7 +172,8 @@ class JitFunction:
             return self._kernel_of(self.python, ())
         if self.style == "kernel":
             return self.eager.compile(args, kwargs)
-        return self._factory_kernel(args, kwargs)
+        kernel: JITKernel = self._factory_kernel(args, kwargs)
+        return kernel
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
         """The traced kernel for these values."""

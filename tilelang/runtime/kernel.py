@@ -1,7 +1,7 @@
 """What does a user hold once a kernel is compiled? A callable that checks, launches and returns.
 
-    kernel = tilelang.compile(matmul(1024, 1024, 1024), out_idx=[-1], target="cpu")
-    c = kernel(a, b)
+kernel = tilelang.compile(matmul(1024, 1024, 1024), out_idx=[-1], target="cpu")
+c = kernel(a, b)
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class JITKernel:
         return self.get_host_source()
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The generated code: LLVM IR on the CPU; with the lowered IR before it if asked for all."""
+        """The generated code: LLVM IR on the CPU; after the lowered IR if asked for all."""
         source = self.artifact.source
         return source if kernel_only else f"{self.get_host_source()}\n{source}"
 
@@ -229,7 +229,7 @@ def _slot_order(signature: Signature, artifact: CpuArtifact) -> tuple[Parameter,
     declared = signature.slots
     dims = {v.name: v for v in signature.dims}
     order: list[Parameter] = list(declared)
-    for slot in artifact.slots[len(declared):]:
+    for slot in artifact.slots[len(declared) :]:
         if slot.kind != "dim" or slot.name not in dims:
             raise ValueError(f"{signature.name}: nothing is called {slot.name!r} in its signature")
         order.append(dims[slot.name])

@@ -53,7 +53,9 @@ def freeze_named(kernel: str, values: Mapping[str, Any]) -> Hashable:
     return tuple(frozen)
 
 
-def binder(function: Callable[..., Any], without: frozenset[str] = frozenset()) -> Callable[..., dict[str, Any]]:
+def binder(
+    function: Callable[..., Any], without: frozenset[str] = frozenset()
+) -> Callable[..., dict[str, Any]]:
     """A function with the parameters of `function` that returns what they are bound to, by name.
 
     Generated, because it costs a tenth of `inspect.signature(...).bind`. Parameters named in

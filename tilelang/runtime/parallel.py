@@ -75,7 +75,9 @@ def par_compile(
     prim_funcs = [as_prim_func(f) for f in funcs]
     options = make_options(pass_configs, compile_flags)
     resolved = resolve(target).target
-    built = build_all([p.function for p in prim_funcs], resolved, options, num_workers, ignore_error)
+    built = build_all(
+        [p.function for p in prim_funcs], resolved, options, num_workers, ignore_error
+    )
     return [
         None if b is None else JITKernel(p.function, b, out_idx, options, p)
         for p, b in zip(prim_funcs, built, strict=True)
@@ -214,4 +216,3 @@ def _start_worker() -> subprocess.Popen[bytes]:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-

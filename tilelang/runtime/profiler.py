@@ -146,9 +146,15 @@ class Profiler:
         for _ in range(repeat):
             for a, b in zip(first, _listed(self.kernel(*inputs)), strict=True):
                 if _bytes(a) != _bytes(b):
-                    raise error_for((Diagnostic(
-                        "TL723", code_of("TL723").severity,
-                        f"{self.kernel.name} gives different results for the same inputs"),))  # fmt: skip
+                    raise error_for(
+                        (
+                            Diagnostic(
+                                "TL723",
+                                code_of("TL723").severity,
+                                f"{self.kernel.name} gives different results for the same inputs",
+                            ),
+                        )
+                    )
 
     def _both(
         self, reference: Callable[..., Any], input_tensors: Sequence[Any] | None

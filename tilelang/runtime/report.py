@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from tilelang_diagnostics.model import Diagnostic, Severity
 
 _said: set[str] = set()
-_registry: dict[object, int] = {}
+_registry: dict[str | tuple[str, type[Warning], int], int] = {}
 
 
 class TileLangWarning(UserWarning):

@@ -57,7 +57,7 @@ def view_of(value: Any) -> TensorView:
 
 
 def empty(shape: Sequence[int], dtype: DType, family: Family) -> Any:
-    """A new contiguous array of `family` on the CPU; raises ValueError where it has no such dtype."""
+    """A new contiguous array of `family` on the CPU; ValueError where it has no such dtype."""
     if family == "torch":
         import torch
 

@@ -19,8 +19,6 @@ from tilelang_lsp.model import Analysis, Hint, Launch, Symbol
 # VS Code cuts a label off after this many characters by default.
 LONGEST_LABEL = 43
 
-_LITERAL = re.compile(r"\s*(?::[^=]*)?=\s*[-+]?(?:\d[\w.]*|True|False|None|[rb]?(['\"]).*\1)\s*(?:#.*)?$")
-
 
 def hints(analysis: Analysis) -> tuple[Hint, ...]:
     """All hints of a file, in order."""
@@ -47,7 +45,7 @@ def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
     match symbol.kind:
         case "buffer" | "variable" if not re.match(r"\s*:", behind):
             label = f": {symbol.detail}"
-        case "constant" if symbol.detail.startswith("= ") and _is_computed(behind):
+        case "constant" if symbol.detail.startswith("= ") and _is_news(symbol.detail, behind):
             label = f" {symbol.detail}"
         case _:
             return None
@@ -55,9 +53,14 @@ def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
     return Hint(span.line, span.end_column, shorten(label), f"{symbol.name}: {symbol.detail}{notes}")
 
 
-def _is_computed(behind: str) -> bool:
-    """Whether a constant is the value of an expression, not a literal anybody can read."""
-    return re.match(r"\s*=(?!=)", behind) is not None and _LITERAL.match(behind) is None
+def _is_news(detail: str, behind: str) -> bool:
+    """Whether a name is given a value here that the line itself does not spell out."""
+    assigned = re.match(r"\s*(?::[^=]*)?=(?!=)\s*(.*)", behind)
+    if assigned is None:
+        return False
+    value = detail.removeprefix("= ")
+    text = assigned[1].replace('"', "'")
+    return not re.match(re.escape(value) + r"\s*(?:[,)#].*)?$", text)
 
 
 def _launch_hint(launch: Launch, lines: tuple[str, ...]) -> Hint | None:

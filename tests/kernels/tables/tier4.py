@@ -181,7 +181,7 @@ MLA = (
         make=mla_decode.flashattn_persistent,
         inputs=mla_decode.inputs_persistent,
         reference=mla_decode.reference,
-        params={**_MLA_SIZES, "num_split": 3, "num_blocks": 4},
+        params={**_MLA_SIZES, "heads": 32, "num_split": 3, "num_blocks": 4},
         device_params={**_MLA_DEVICE, "batch": 128, "num_split": 4, "num_blocks": 132},
     ),
 )

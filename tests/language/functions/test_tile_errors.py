@@ -22,11 +22,11 @@ CASES: list[tuple[str, str, str]] = [
      """, "T.transpose"),
     ("copy: a slice larger than the tile", """
         T.copy(A[0:64, 0:64], s)
-        #      ^^^^^^^^^^^^^^ error[TL202] 64 elements in dimension 0 of `A`, 32 in dimension 0
+        #      ^^^^^^^^^^^^^ error[TL202] 64 elements in dimension 0 of `A`, 32 in dimension 0
      """, "slice the larger side"),
     ("copy: a slice smaller than the tile", """
         T.copy(D[0, 0:32, 0:50], s)
-        #      ^^^^^^^^^^^^^^^^^ error[TL202] 50 elements in dimension 2 of `D`
+        #      ^^^^^^^^^^^^^^^^ error[TL202] 50 elements in dimension 2 of `D`
      """, "slice the larger side"),
     ("copy: more dimensions than the origin has", """
         T.copy(V[0], s)
@@ -50,8 +50,8 @@ CASES: list[tuple[str, str, str]] = [
      #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] did you mean `cp_async`?
      """, "'tma', 'cp_async', 'sync'"),
     ("copy: annotation key", """
-        T.copy(A[0, 0], s, annotations={"coalesced_with": 4})
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warning[TL117] `coalesced_width`
+        T.copy(A[0, 0], B[0:32, 0:64], annotations={"coalesced_with": 4})
+     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warning[TL117] `coalesced_width`
      """, "it knows"),
     ("copy: TMA and not TMA", """
         T.copy(A[0, 0], s, disable_tma=True, prefer_instruction="tma")

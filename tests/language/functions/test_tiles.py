@@ -67,7 +67,7 @@ REDUCTIONS = [
     ("kept as 1", "T.reduce_absmax(f, c, dim=1)",
      "T.reduce(f, c, kind='absmax', dim=1, clear=True, batch=1)"),
     ("of a vector into a variable", "T.reduce_min(g, y)",
-     "T.reduce(g, y, kind='min', dim=0, clear=True, batch=1)"),
+     "T.reduce(g, y[0], kind='min', dim=0, clear=True, batch=1)"),
     ("dim counts the stage of a ring", "T.reduce_sum(w[1, :, :], g, dim=2)",
      "T.reduce(w[1, 0:32, 0:64], g, kind='sum', dim=2, clear=True, batch=1)"),
     ("dim as NumPy counts, where only that fits", "T.reduce_sum(w[1, :, :], g, dim=1)",

@@ -1,0 +1,79 @@
+"""Ask a feature about a text: `$0` in the text is where the cursor stands."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from tests.support.markers import kernel_text
+from tilelang_lsp.analysis import analyse
+from tilelang_lsp.catalogue import read_catalogue
+from tilelang_lsp.features.base import Feature, Request
+from tilelang_lsp.features.inlay_hints import hints
+from tilelang_lsp.model import Analysis, Catalogue
+
+PATH = "kernel.py"
+
+
+def in_launch(body: str, grid: str = "4", threads: str = "128") -> str:
+    """`body` inside the launch of a kernel over `A` (float16) and `C` (float32), 128×64 both."""
+    head = (
+        '@T.prim_func\ndef main(A: T.Tensor((128, 64), "float16"), '
+        'C: T.Tensor((128, 64), "float32")):\n'
+        f"    with T.Kernel({grid}, threads={threads}) as bx:\n"
+    )
+    return head + textwrap.indent(textwrap.dedent(body).strip("\n"), " " * 8) + "\n"
+
+
+@cache
+def catalogue() -> Catalogue:
+    """The catalogue, read once."""
+    return read_catalogue()
+
+
+def without_cursor(text: str) -> tuple[str, int, int]:
+    """The text without its `$0`, and where that stood (1-based)."""
+    before, mark, after = text.partition("$0")
+    assert mark, "the text has no $0"
+    line = before.count("\n") + 1
+    return before + after, line, len(before) - (before.rfind("\n") + 1) + 1
+
+
+def ask(feature: Feature, text: str, analysed: str | None = None, **more: Any) -> Any:
+    """The answer of a feature at the `$0` of a kernel text.
+
+    `analysed`: the text the analysis is of, where it lags behind what is being typed.
+    """
+    source, line, column = without_cursor(kernel_text(text))
+    request = request_for(analysis_of(source if analysed is None else kernel_text(analysed)))
+    place = {"line": line, "column": column, "end_line": line, "end_column": column}
+    return feature.answer(replace(request, text=source, **{**place, **more}))
+
+
+def request_for(analysis: Analysis) -> Request:
+    """A request about an analysed text."""
+    return Request(analysis.text, analysis, catalogue(), hints=hints(analysis))
+
+
+def analysis_of(source: str, **options: Any) -> Analysis:
+    """The analysis of a whole file."""
+    return analyse(source, PATH, **options)
+
+
+def with_hints(text: str, **options: Any) -> str:
+    """A kernel text with its hints drawn in as ⟨hint⟩, only the lines that have some."""
+    analysis = analysis_of(kernel_text(text), **options)
+    lines = analysis.text.split("\n")
+    touched = set()
+    for hint in reversed(hints(analysis)):
+        line = lines[hint.line - 1]
+        lines[hint.line - 1] = f"{line[: hint.column - 1]}⟨{hint.label}⟩{line[hint.column - 1 :]}"
+        touched.add(hint.line)
+    return "\n".join(lines[n - 1].strip() for n in sorted(touched))
+
+
+def lines_of(text: str) -> str:
+    """An expected text as `with_hints` writes it."""
+    return "\n".join(line.strip() for line in textwrap.dedent(text).strip().split("\n"))

@@ -1,0 +1,78 @@
+"""What is said about the name under the cursor."""
+
+from __future__ import annotations
+
+from tests.lsp.asking import ask, in_launch
+from tilelang_lsp.features.hover import FEATURE
+
+
+def hovered(text: str, **options: object) -> str:
+    found = ask(FEATURE, text, **options)
+    return "" if found is None else found.markdown
+
+
+def test_a_buffer_says_what_it_is_and_takes() -> None:
+    text = in_launch("""
+        s = T.alloc_shared((32, 64), "float16")
+        T.copy(A[0, 0], s$0)
+    """)
+    assert hovered(text) == (
+        "```python\ns: (32, 64) float16 shared\n```\n\n2048 elements, 4 KiB per block"
+    )
+
+
+def test_the_range_is_the_name() -> None:
+    text = in_launch("T.copy(A[0, 0], C)\nT.clear($0C)")
+    found = ask(FEATURE, text)
+    assert (found.span.column, found.span.end_column) == (17, 18)
+
+
+def test_a_block_index() -> None:
+    text = in_launch("i = $0bx * 2")
+    assert hovered(text) == "```python\nbx: int32\n```\n\nblock index of the launch"
+
+
+def test_a_symbol_of_the_factory_around() -> None:
+    text = """
+    def factory(block_M):
+        @T.prim_func
+        def main(A: T.Tensor((128, 64), "float16")):
+            with T.Kernel(4) as bx:
+                s = T.alloc_shared((block_M$0,), "float16")
+        return main
+    """
+    assert "compile-time value that the file leaves open" in hovered(text)
+
+
+def test_language_functions_come_with_signature_and_doc() -> None:
+    shown = hovered(in_launch("T.co$0py(A, C)"))
+    assert shown.startswith("```python\nT.copy(src, dst")
+    assert ">>>" not in shown
+
+
+def test_what_only_some_targets_have_says_so() -> None:
+    assert "only on cuda" in hovered(in_launch("T.tma_c$0opy(A, C)"))
+
+
+def test_names_imported_from_the_language() -> None:
+    text = "from tilelang.language import copy\n" + in_launch("co$0py(A, C)")
+    assert hovered(text).startswith("```python\ncopy(src, dst")
+
+
+def test_other_aliases_of_the_language() -> None:
+    text = "import tilelang.language as tl\n" + in_launch("tl.cl$0ear(C)")
+    assert hovered(text).startswith("```python\ntl.clear(")
+
+
+def test_the_same_name_of_another_module_is_not_ours() -> None:
+    assert hovered("import shutil\nshutil.co$0py('a', 'b')\n" + in_launch("T.clear(C)")) == ""
+
+
+def test_a_kernel_says_its_launch() -> None:
+    text = in_launch("T.clear(C)", grid="2, 3").replace("main(", "ma$0in(").replace("bx:", "(x, y):")
+    assert "grid (2, 3), threads (128)" in hovered(text)
+
+
+def test_nothing_under_the_cursor() -> None:
+    assert hovered(in_launch("T.clear(C) $0")) == ""
+    assert hovered(in_launch("T.clear(C)") + "\n\n$0") == ""

@@ -1,0 +1,158 @@
+"""What is drawn into the lines of a kernel."""
+
+from __future__ import annotations
+
+import pytest
+from tests.lsp.asking import analysis_of, in_launch, lines_of, with_hints
+from tests.support.markers import kernel_text
+from tilelang_lsp.features.inlay_hints import LONGEST_LABEL, hints, shorten
+
+
+def check_hints(text: str, expect: str, **options: object) -> None:
+    assert with_hints(text, **options) == lines_of(expect)
+
+
+def test_buffers_say_shape_dtype_and_scope() -> None:
+    check_hints(
+        in_launch("""
+            s = T.alloc_shared((32, 64), "float16")
+            f = T.alloc_fragment((32, 64), "float32")
+            v = T.alloc_var("int32")
+        """, grid="bx0"),
+        """
+        s⟨: (32, 64) float16 shared⟩ = T.alloc_shared((32, 64), "float16")
+        f⟨: (32, 64) float32 fragment⟩ = T.alloc_fragment((32, 64), "float32")
+        v⟨: int32 var⟩ = T.alloc_var("int32")
+        """,
+    )  # fmt: skip
+
+
+def test_unknown_parameters_stay_symbols() -> None:
+    check_hints(
+        """
+        def factory(block_M, block_K, dtype="float16"):
+            @T.prim_func
+            def main(A: T.Tensor((128, 64), dtype)):
+                with T.Kernel(4) as bx:
+                    s = T.alloc_shared((block_M, block_K), dtype)
+            return main
+        """,
+        "s⟨: (block_M, block_K) float16 shared⟩ = T.alloc_shared((block_M, block_K), dtype)",
+    )
+
+
+def test_given_values_make_them_concrete() -> None:
+    check_hints(
+        """
+        def factory(block_M, block_K, dtype="float16"):
+            rows = block_M * 2
+            @T.prim_func
+            def main(A: T.Tensor((128, 64), dtype)):
+                with T.Kernel(A.shape[0] // block_M) as bx:
+                    s = T.alloc_shared((rows, block_K), dtype)
+            return main
+        """,
+        """
+        rows⟨ = 64⟩ = block_M * 2
+        with T.Kernel(A.shape[0] // block_M) as bx:⟨ 4 blocks × 128 threads⟩
+        s⟨: (64, 16) float16 shared⟩ = T.alloc_shared((rows, block_K), dtype)
+        """,
+        values={"block_M": 32, "block_K": 16},
+    )
+
+
+def test_scalars_say_their_dtype() -> None:
+    check_hints(
+        in_launch("""
+            i = bx * 2
+            x = A[i, 0] * C[i, 0]
+            flag = x > 0
+        """, threads="n"),
+        """
+        i⟨: int32⟩ = bx * 2
+        x⟨: float32⟩ = A[i, 0] * C[i, 0]
+        flag⟨: bool⟩ = x > 0
+        """,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["n = 64", "n = True", "name = 'tile'", "limit = -1.5  # why", "n: int = 64", "M, N = 64, 32"],
+)
+def test_literals_get_no_hint(line: str) -> None:
+    assert with_hints(f"{line}\n{in_launch('T.clear(C)', grid='g')}") == ""
+
+
+def test_computed_constants_say_their_value() -> None:
+    check_hints(
+        "block = 64\nhalf = block // 2\n" + in_launch("T.clear(C)", grid="g"),
+        "half⟨ = 32⟩ = block // 2",
+    )
+
+
+def test_launch_sizes_stand_behind_the_header() -> None:
+    check_hints(
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128, 64), "float16")):
+            with T.Kernel(T.ceildiv(128, 32), T.ceildiv(64, 8), threads=(32, 4)) as (
+                bx,
+                by,
+            ):  # one warp a row
+                pass
+        """,
+        "):⟨ 32 blocks × 128 threads⟩  # one warp a row",
+    )
+
+
+def test_annotated_names_are_left_alone() -> None:
+    check_hints(in_launch("s: T.SharedBuffer = T.alloc_shared((4,), 'int8')", grid="g"), "")
+
+
+def test_hints_survive_errors_elsewhere_in_the_kernel() -> None:
+    check_hints(
+        in_launch("""
+            s = T.alloc_shared((32, 64), "float16")
+            T.copy(nothing, s)
+        """),
+        """s⟨: (32, 64) float16 shared⟩ = T.alloc_shared((32, 64), "float16")""",
+    )  # fmt: skip
+
+
+def test_columns_count_code_points() -> None:
+    check_hints(
+        in_launch("""
+            größe = T.alloc_shared((4,), "int8")
+            e, f = "😀", T.alloc_shared((8,), "int8")
+        """, grid="g"),
+        """
+        größe⟨: (4,) int8 shared⟩ = T.alloc_shared((4,), "int8")
+        e, f⟨: (8,) int8 shared⟩ = "😀", T.alloc_shared((8,), "int8")
+        """,
+    )  # fmt: skip
+
+
+def test_the_tooltip_says_what_the_label_leaves_out() -> None:
+    source = kernel_text(in_launch("s = T.alloc_shared((32, 64), 'float16')", grid="g"))
+    (hint,) = hints(analysis_of(source))
+    assert hint.tooltip == "s: (32, 64) float16 shared\n2048 elements, 4 KiB per block"
+
+
+@pytest.mark.parametrize(
+    ("label", "short"),
+    [
+        (": (64, 32) float16 shared", ": (64, 32) float16 shared"),
+        (
+            ": (batch, heads, seq_len_q, seq_len_kv, head_dim) float16 shared",
+            ": (batch, …, head_dim) float16 shared",
+        ),
+        (
+            ": (T.ceildiv(some_long_name, another_one), 3) float16 shared",
+            ": (T.ceildiv(some_lon…) float16 shared",
+        ),
+    ],
+)
+def test_long_labels_are_shortened(label: str, short: str) -> None:
+    assert shorten(label) == short
+    assert len(shorten(label)) <= LONGEST_LABEL
