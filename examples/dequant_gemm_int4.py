@@ -20,7 +20,7 @@ GROUP = 32
 
 @tilelang.jit
 def matmul_int4(A, packed, scales, block_M=32, block_N=32, block_K=64, num_stages=2):
-    """A (M, K) float16 times W (N, K)^T, where byte (n, k) holds W[n, 2k] low and W[n, 2k+1] high."""
+    """A (M, K) times W (N, K) transposed; byte (n, k) holds W[n, 2k] low and W[n, 2k+1] high."""
     M, N, K, half_K, K_groups = T.const("M, N, K, half_K, K_groups")
     A: T.Tensor((M, K), T.float16)
     packed: T.Tensor((N, half_K), T.uint8)

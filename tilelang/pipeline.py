@@ -22,7 +22,7 @@ from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
 from tilelang.passes.unswitch_guards import unswitch_guards
 
-PassFunction: TypeAlias = Callable[[tirx.PrimFunc, PassContext], tirx.PrimFunc]
+PassFunction: TypeAlias = "Callable[[tirx.PrimFunc, PassContext], tirx.PrimFunc]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,7 @@ class Observer(Protocol):
     def before(self, name: str, func: tirx.PrimFunc, context: PassContext) -> None:
         """`name` is about to run on `func`."""
 
-    def after(
-        self, name: str, func: tirx.PrimFunc, context: PassContext, seconds: float
-    ) -> None:
+    def after(self, name: str, func: tirx.PrimFunc, context: PassContext, seconds: float) -> None:
         """`name` has turned its input into `func`."""
 
 

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 import tilelang.language as language
-from tilelang.dtypes import DType
+from tilelang.dtypes import SCALARS, VECTOR_LANES, DType
 from tilelang.language.catalog import LanguageFunction
 from tilelang_lsp.model import Catalogue, Entry, Parameter
 
@@ -20,8 +20,9 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def read_catalogue() -> Catalogue:
     """Every public name of `tilelang.language`, functions first."""
     entries = {name: _function(name, f) for name, f in language.FUNCTIONS.items()}
-    for name in language.__all__:
-        if name not in entries:
+    vectors = (f"{base}x{lanes}" for base in SCALARS for lanes in VECTOR_LANES)
+    for name in (*language.__all__, *vectors):
+        if name not in entries and hasattr(language, name):
             entries[name] = _other(name, getattr(language, name))
     return Catalogue(entries)
 
@@ -42,8 +43,9 @@ def _function(name: str, function: LanguageFunction) -> Entry:
 def _other(name: str, value: Any) -> Entry:
     """A dtype, a type for annotations, or a constant."""
     match value:
-        case DType():
-            return Entry(name, "dtype", f"The dtype {value.name}, {value.bits} bits wide.")
+        case DType(lanes=lanes):
+            width = f"{lanes} × {value.bits}" if lanes > 1 else f"{value.bits}"
+            return Entry(name, "dtype", f"The dtype {value.name}, {width} bits wide.")
         case LanguageFunction():
             return _function(name, value)
         case bool() | int() | float() | str():

@@ -23,8 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(
         filename=arguments.log_file, level=level, format="%(asctime)s %(levelname)s %(message)s"
     )
-    # pygls logs the whole text of every message at INFO.
-    logging.getLogger("pygls").setLevel(max(level, logging.WARNING))
+    # pygls logs the whole text of every message at INFO, and answered cancellations as warnings.
+    logging.getLogger("pygls").setLevel(logging.WARNING if level <= logging.DEBUG else logging.ERROR)
     worker = Worker()
     # lsprotocol takes most of a second to import: the worker imports the compiler meanwhile.
     worker.start()

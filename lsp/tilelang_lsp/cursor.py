@@ -116,10 +116,10 @@ def _scan(text: str, line: int, column: int) -> _Scan:
     while position < len(before):
         character = before[position]
         if character == "#":
-            end = before.find("\n", position)
-            if end < 0:
+            newline = before.find("\n", position)
+            if newline < 0:
                 return _Scan(brackets, False, True)
-            position = end
+            position = newline
             continue
         if character in "'\"":
             end = _string_end(before, position)

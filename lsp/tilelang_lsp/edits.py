@@ -62,8 +62,9 @@ def change_between(old: str, new: str) -> Change | None:
     new_part = "\n".join(after[head : len(after) - tail])
     if head + tail in (len(before), len(after)):
         # Whole lines went or came: the edit runs to the start of the next line.
+        inserted = f"{new_part}\n" if head + tail < len(after) else ""
         return Change(
-            (head + 1, 1), (len(before) - tail + 1, 1), (len(after) - tail + 1, 1), new_part + "\n"
+            (head + 1, 1), (len(before) - tail + 1, 1), (len(after) - tail + 1, 1), inserted
         )
     start = _common(old_part, new_part, min(len(old_part), len(new_part)))
     room = min(len(old_part), len(new_part)) - start

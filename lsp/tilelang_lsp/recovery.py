@@ -103,7 +103,7 @@ def _harmless(line: str) -> str:
         return f"{header['indent']}{_harmless_header(header['word'], header['rest'])}"
     assignment = _ASSIGNMENT.match(line)
     if assignment is not None:
-        return f"{assignment['indent']}{assignment['names']} = {UNKNOWN}"
+        return f"{assignment['indent']}{assignment['names'].rstrip()} = {UNKNOWN}"
     indent = line[: len(line) - len(line.lstrip())]
     return f"{indent}pass"
 
@@ -112,7 +112,7 @@ def _harmless_header(word: str, rest: str) -> str:
     match word:
         case "for":
             targets = re.match(r"\s*(\(?\w+(?:\s*,\s*\w+)*,?\s*\)?)", rest)
-            return f"for {targets[1] if targets else '_'} in {UNKNOWN}:"
+            return f"for {targets[1].rstrip() if targets else '_'} in {UNKNOWN}:"
         case "with":
             names = re.search(r"\bas\s+(\(?\s*\w+(?:\s*,\s*\w+)*\s*\)?)", rest)
             return f"with {UNKNOWN}{f' as {names[1]}' if names else ''}:"

@@ -18,7 +18,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from tilelang_lsp.model import Analysis, Catalogue
 
@@ -152,14 +152,14 @@ def serve() -> None:
         send(answers, payload)
 
 
-def send(stream: BinaryIO, message: object) -> None:
+def send(stream: IO[bytes], message: object) -> None:
     """Write one message."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     stream.write(_LENGTH.pack(len(data)) + data)
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> Any:
+def receive(stream: IO[bytes]) -> Any:
     """Read one message; EOFError when the other end is gone."""
     header = stream.read(_LENGTH.size)
     if len(header) < _LENGTH.size:

@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
 import tilelang.language as T
+from tests.support.lowering import body_text, check_text, emitted
 from tilelang.ir import attrs, tirx
 from tilelang.ir.calls import CALLS
 from tilelang.ir.intrinsics import MATH
@@ -12,8 +15,6 @@ from tilelang.ir.spans import calls_of, from_tir
 from tilelang.ir.text import print_function
 from tilelang.ir.verify import verify
 from tilelang.ir.visit import collect
-
-from tests.support.lowering import body_text, check_text, emitted
 
 
 @T.prim_func
@@ -35,7 +36,9 @@ def gemm(A: T.Tensor((T.dynamic("M"), 64), "float16"), B: T.Tensor((64, 128), "f
 
 
 def test_gemm_reads_as_it_was_written():
-    assert print_function(emitted(gemm)).text == """\
+    assert (
+        print_function(emitted(gemm)).text
+        == """\
 @T.prim_func
 def gemm(A: T.Tensor((M, 64), 'float16'), B: T.Tensor((64, 128), 'float16')):
     C = T.empty((M, 128), 'float32')
@@ -53,6 +56,7 @@ def gemm(A: T.Tensor((M, 64), 'float16'), B: T.Tensor((64, 128), 'float16')):
         T.copy(c, C[by * 64:by * 64 + 64, bx * 64:bx * 64 + 64])
     return C
 """
+    )
 
 
 def test_printing_is_the_same_every_time():
@@ -66,8 +70,11 @@ def test_every_line_knows_its_place():
     copies = [n for n, line in enumerate(text.lines, 1) if "T.copy(A[" in line.text]
     span = text.span_of(copies[0])
     assert span.file == __file__
-    source = open(__file__).read().splitlines()
-    assert source[span.line - 1][span.column - 1 : span.end_column - 1] == "T.copy(A[by * 64, k * 32], a)"
+    source = Path(__file__).read_text().splitlines()
+    assert (
+        source[span.line - 1][span.column - 1 : span.end_column - 1]
+        == "T.copy(A[by * 64, k * 32], a)"
+    )
     assert span.line > lines
     assert all(line.span is not None for line in text.lines)
     assert f"  #@ {span.file}:{span.line}:" in text.annotated()
@@ -99,7 +106,7 @@ def test_inlined_code_carries_its_calls():
 
     (store,) = collect(emitted(main), tirx.BufferStore)
     (product,) = collect(store, tirx.Mul)
-    source = open(__file__).read().splitlines()
+    source = Path(__file__).read_text().splitlines()
     for node in (store, product):
         assert "x[i] = x[i] * factor" in source[from_tir(node.span).line - 1]
         (frame,) = calls_of(node.span)

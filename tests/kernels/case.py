@@ -85,12 +85,13 @@ class KernelCase:
 
 @dataclass(frozen=True, slots=True)
 class RejectCase:
-    """A kernel that must be refused, with an error that names what the user wrote."""
+    """A kernel that must be refused: with this code, and a message in the user's own names."""
 
     name: str
     row: str
     attempt: Callable[[], Any]
-    mentions: tuple[str, ...] = ()
+    code: str
+    mentions: tuple[str, ...]
 
 
 def run(case: KernelCase, inputs: Sequence[Any], device: bool = False) -> tuple[Any, ...]:

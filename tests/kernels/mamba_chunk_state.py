@@ -1,4 +1,4 @@
-"""The state of a Mamba-2 chunk: B^T x, each step weighted by dt and its decay to the chunk's end."""
+"""The state of a Mamba-2 chunk: B^T x, each step weighted by dt and by its decay to the end."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Does every kernel of the registry give the float64 answer on the CPU, and are bad ones refused?"""
+"""Does every kernel give the float64 answer on the CPU, and is every bad one refused by name?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib.util
 import pytest
 
 from tests.kernels.registry import KERNELS, REJECTED, KernelCase, RejectCase, check, for_target
+from tilelang_diagnostics import CompileError
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
@@ -18,12 +19,28 @@ def test_gives_the_float64_answer(case: KernelCase) -> None:
     check(case)
 
 
+GPU_ONLY = tuple(case for case in KERNELS if "cpu" not in case.targets)
+
+
+@pytest.mark.parametrize("case", GPU_ONLY, ids=lambda case: case.name)
+def test_what_the_cpu_lacks_is_refused_by_name(case: KernelCase) -> None:
+    if case.needs_torch and not HAS_TORCH:
+        pytest.skip("PyTorch holds the dtypes of this kernel")
+    with pytest.raises(CompileError) as refusal:
+        check(case)
+    errors = [d for d in refusal.value.diagnostics if d.is_error]
+    assert {d.code for d in errors} == {"TL401"}
+    assert all("T." in d.message for d in errors)
+
+
 @pytest.mark.parametrize("case", REJECTED, ids=lambda case: case.name)
 def test_is_refused_by_name(case: RejectCase) -> None:
-    with pytest.raises(Exception) as refusal:
+    with pytest.raises(CompileError) as refusal:
         case.attempt()
+    (found,) = (d for d in refusal.value.diagnostics if d.is_error)
+    assert found.code == case.code
     for word in case.mentions:
-        assert word in str(refusal.value)
+        assert word in found.message
 
 
 def test_names_are_unique_and_rows_complete() -> None:

@@ -146,7 +146,7 @@ def tl_topk_threads(input, index, starts, ends, in_dtype=T.float32, out_dtype=T.
                 if tx < RADIX:
                     histogram[tx] = histogram[tx] + partial
                 T.sync_threads()
-            if tx < RADIX:  # noqa: SIM102  the second test reads past the end for other threads
+            if tx < RADIX:
                 if histogram[tx] >= remaining and histogram[tx + 1] < remaining:
                     threshold[0] = tx
             T.sync_threads()

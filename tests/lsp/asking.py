@@ -17,11 +17,11 @@ from tilelang_lsp.model import Analysis, Catalogue
 PATH = "kernel.py"
 
 
-def in_launch(body: str, grid: str = "4", threads: str = "128") -> str:
-    """`body` inside the launch of a kernel over `A` (float16) and `C` (float32), 128×64 both."""
+def in_launch(body: str, grid: str = "n", threads: str = "128") -> str:
+    """`body` in a launch of a kernel over `A` (float16) and `C` (float32), 128×64 both, and `n`."""
     head = (
         '@T.prim_func\ndef main(A: T.Tensor((128, 64), "float16"), '
-        'C: T.Tensor((128, 64), "float32")):\n'
+        'C: T.Tensor((128, 64), "float32"), n: T.int32):\n'
         f"    with T.Kernel({grid}, threads={threads}) as bx:\n"
     )
     return head + textwrap.indent(textwrap.dedent(body).strip("\n"), " " * 8) + "\n"

@@ -37,7 +37,8 @@ class Client:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tilelang_lsp", "--stdio"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
-            env={**os.environ, "PYTHONPATH": path},
+            # As the extension does it: modules of the opened folder are not the server's.
+            env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
         )  # fmt: skip
         self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
         self._notifications: queue.Queue[dict[str, Any]] = queue.Queue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.lsp.asking import ask, in_launch
 from tilelang_lsp.features.completion import FEATURE
 

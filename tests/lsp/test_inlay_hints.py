@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.lsp.asking import analysis_of, in_launch, lines_of, with_hints
 from tests.support.markers import kernel_text
 from tilelang_lsp.features.inlay_hints import LONGEST_LABEL, hints, shorten
@@ -18,7 +19,7 @@ def test_buffers_say_shape_dtype_and_scope() -> None:
             s = T.alloc_shared((32, 64), "float16")
             f = T.alloc_fragment((32, 64), "float32")
             v = T.alloc_var("int32")
-        """, grid="bx0"),
+        """),
         """
         s⟨: (32, 64) float16 shared⟩ = T.alloc_shared((32, 64), "float16")
         f⟨: (32, 64) float32 fragment⟩ = T.alloc_fragment((32, 64), "float32")
@@ -32,8 +33,8 @@ def test_unknown_parameters_stay_symbols() -> None:
         """
         def factory(block_M, block_K, dtype="float16"):
             @T.prim_func
-            def main(A: T.Tensor((128, 64), dtype)):
-                with T.Kernel(4) as bx:
+            def main(A: T.Tensor((128, 64), dtype), n: T.int32):
+                with T.Kernel(n) as bx:
                     s = T.alloc_shared((block_M, block_K), dtype)
             return main
         """,
@@ -67,7 +68,7 @@ def test_scalars_say_their_dtype() -> None:
             i = bx * 2
             x = A[i, 0] * C[i, 0]
             flag = x > 0
-        """, threads="n"),
+        """),
         """
         i⟨: int32⟩ = bx * 2
         x⟨: float32⟩ = A[i, 0] * C[i, 0]
@@ -81,12 +82,12 @@ def test_scalars_say_their_dtype() -> None:
     ["n = 64", "n = True", "name = 'tile'", "limit = -1.5  # why", "n: int = 64", "M, N = 64, 32"],
 )
 def test_literals_get_no_hint(line: str) -> None:
-    assert with_hints(f"{line}\n{in_launch('T.clear(C)', grid='g')}") == ""
+    assert with_hints(f"{line}\n{in_launch('T.clear(C)')}") == ""
 
 
 def test_computed_constants_say_their_value() -> None:
     check_hints(
-        "block = 64\nhalf = block // 2\n" + in_launch("T.clear(C)", grid="g"),
+        "block = 64\nhalf = block // 2\n" + in_launch("T.clear(C)"),
         "half⟨ = 32⟩ = block // 2",
     )
 
@@ -107,7 +108,7 @@ def test_launch_sizes_stand_behind_the_header() -> None:
 
 
 def test_annotated_names_are_left_alone() -> None:
-    check_hints(in_launch("s: T.SharedBuffer = T.alloc_shared((4,), 'int8')", grid="g"), "")
+    check_hints(in_launch("s: T.SharedBuffer = T.alloc_shared((4,), 'int8')"), "")
 
 
 def test_hints_survive_errors_elsewhere_in_the_kernel() -> None:
@@ -125,7 +126,7 @@ def test_columns_count_code_points() -> None:
         in_launch("""
             größe = T.alloc_shared((4,), "int8")
             e, f = "😀", T.alloc_shared((8,), "int8")
-        """, grid="g"),
+        """),
         """
         größe⟨: (4,) int8 shared⟩ = T.alloc_shared((4,), "int8")
         e, f⟨: (8,) int8 shared⟩ = "😀", T.alloc_shared((8,), "int8")
@@ -134,7 +135,7 @@ def test_columns_count_code_points() -> None:
 
 
 def test_the_tooltip_says_what_the_label_leaves_out() -> None:
-    source = kernel_text(in_launch("s = T.alloc_shared((32, 64), 'float16')", grid="g"))
+    source = kernel_text(in_launch("s = T.alloc_shared((32, 64), 'float16')"))
     (hint,) = hints(analysis_of(source))
     assert hint.tooltip == "s: (32, 64) float16 shared\n2048 elements, 4 KiB per block"
 
@@ -149,7 +150,7 @@ def test_the_tooltip_says_what_the_label_leaves_out() -> None:
         ),
         (
             ": (T.ceildiv(some_long_name, another_one), 3) float16 shared",
-            ": (T.ceildiv(some_lon…) float16 shared",
+            ": (T.ceildiv(some_long_nam…) float16 shared",
         ),
     ],
 )

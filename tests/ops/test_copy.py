@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import tilelang.language as T
 
+import tilelang.language as T
 from tests.support.lowering import assert_close, lowered, random_array, run_kernel
 
 
@@ -13,7 +13,9 @@ def roundtrip(shape, tile, dtype, scope):
     @T.prim_func
     def main(A: T.Tensor(shape, dtype), B: T.Tensor(shape, dtype)):
         with T.Kernel(T.ceildiv(shape[1], tile[1]), T.ceildiv(shape[0], tile[0])) as (bx, by):
-            held = T.alloc_shared(tile, dtype) if scope == "shared" else T.alloc_fragment(tile, dtype)
+            held = (
+                T.alloc_shared(tile, dtype) if scope == "shared" else T.alloc_fragment(tile, dtype)
+            )
             T.copy(A[by * tile[0], bx * tile[1]], held)
             T.copy(held, B[by * tile[0], bx * tile[1]])
 
@@ -31,7 +33,9 @@ def test_tiles_of_any_tensor(shape, dtype, scope):
 
 def test_dynamic_shape():
     @T.prim_func
-    def main(A: T.Tensor((T.dynamic("m"), 20), "float32"), B: T.Tensor((T.dynamic("m"), 20), "float32")):
+    def main(
+        A: T.Tensor((T.dynamic("m"), 20), "float32"), B: T.Tensor((T.dynamic("m"), 20), "float32")
+    ):
         with T.Kernel(T.ceildiv(A.shape[0], 16)) as bx:
             held = T.alloc_shared((16, 20), "float32")
             T.copy(A[bx * 16, 0], held)
@@ -66,9 +70,7 @@ def test_conversion(source, target):
 
 def test_strided_source():
     @T.prim_func
-    def main(
-        A: T.StridedTensor((8, 12), (40, 3), "float32"), B: T.Tensor((8, 12), "float32")
-    ):
+    def main(A: T.StridedTensor((8, 12), (40, 3), "float32"), B: T.Tensor((8, 12), "float32")):
         with T.Kernel(1) as _:
             held = T.alloc_shared((8, 12), "float32")
             T.copy(A, held)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import tilelang.language as T
 
+import tilelang.language as T
 from tests.support.lowering import assert_close, random_array, run_kernel
 
 M, N, K = 32, 48, 16
@@ -16,8 +16,16 @@ def kernel(dtype, accum, transpose_A=False, transpose_B=False, clear=False, scop
     @T.prim_func
     def main(A: T.Tensor(a_shape, dtype), B: T.Tensor(b_shape, dtype), C: T.Tensor((M, N), accum)):
         with T.Kernel(1, threads=128) as _:
-            a = T.alloc_shared(a_shape, dtype) if scopes[0] == "s" else T.alloc_fragment(a_shape, dtype)
-            b = T.alloc_shared(b_shape, dtype) if scopes[1] == "s" else T.alloc_fragment(b_shape, dtype)
+            a = (
+                T.alloc_shared(a_shape, dtype)
+                if scopes[0] == "s"
+                else T.alloc_fragment(a_shape, dtype)
+            )
+            b = (
+                T.alloc_shared(b_shape, dtype)
+                if scopes[1] == "s"
+                else T.alloc_fragment(b_shape, dtype)
+            )
             c = T.alloc_fragment((M, N), accum)
             T.copy(A, a)
             T.copy(B, b)
@@ -58,7 +66,11 @@ def test_dtypes_and_scopes(dtype, accum, scopes):
 
 def test_accumulator_cleared_on_the_first_step_only():
     @T.prim_func
-    def main(A: T.Tensor((M, 3 * K), "float32"), B: T.Tensor((3 * K, N), "float32"), C: T.Tensor((M, N), "float32")):
+    def main(
+        A: T.Tensor((M, 3 * K), "float32"),
+        B: T.Tensor((3 * K, N), "float32"),
+        C: T.Tensor((M, N), "float32"),
+    ):
         with T.Kernel(1, threads=128) as _:
             a = T.alloc_shared((M, K), "float32")
             b = T.alloc_shared((K, N), "float32")

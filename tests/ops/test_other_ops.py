@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import tilelang.language as T
 
+import tilelang.language as T
 from tests.support.lowering import assert_close, random_array, run_kernel
 
 
@@ -55,7 +55,8 @@ def test_tile_atomics_from_several_blocks(name):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "stride", "dilation", "pad"), [(3, 1, 1, 1), (3, 2, 1, 0), (2, 1, 2, 1), (1, 1, 1, 0)]
+    ("kernel", "stride", "dilation", "pad"),
+    [(3, 1, 1, 1), (3, 2, 1, 0), (2, 1, 2, 1), (1, 1, 1, 0)],
 )
 def test_im2col(kernel, stride, dilation, pad):
     N, H, W, C = 2, 9, 11, 4

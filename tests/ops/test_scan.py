@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import tilelang.language as T
 
+import tilelang.language as T
 from tests.support.lowering import assert_close, random_array, run_kernel
 
 SCANS = {"cumsum": np.cumsum, "cummax": np.maximum.accumulate}

@@ -1,6 +1,7 @@
 """Each pass on a small kernel: what its output reads like."""
 
 import tilelang.language as T
+from tests.support.lowering import check_pass, emitted, lowered
 from tilelang.passes.context import PassContext
 from tilelang.passes.guard_bounds import guard_bounds
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
@@ -9,8 +10,6 @@ from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
 from tilelang.passes.unswitch_guards import unswitch_guards
 from tilelang.pipeline import PIPELINE, Pass, order_problems, run_pipeline
-
-from tests.support.lowering import check_pass, emitted, lowered
 
 
 @T.prim_func
@@ -92,7 +91,9 @@ def test_assumptions_prove_bounds():
 
 def test_data_dependent_index_is_guarded_both_ways():
     @T.prim_func
-    def main(A: T.Tensor((50,), "float32"), I: T.Tensor((8,), "int32"), B: T.Tensor((8,), "float32")):
+    def main(
+        A: T.Tensor((50,), "float32"), I: T.Tensor((8,), "int32"), B: T.Tensor((8,), "float32")
+    ):
         with T.Kernel(1, threads=8) as _:
             for i in T.Parallel(8):
                 B[i] = A[I[i]]
@@ -203,8 +204,8 @@ def test_simplify():
 
 def test_pipeline_order_is_sound():
     assert order_problems() == []
-    swapped = (PIPELINE[1], PIPELINE[0], *PIPELINE[2:])
-    assert order_problems(swapped) == ["lower_tile_ops needs 'legal indices'"]
+    backwards = tuple(reversed(PIPELINE))
+    assert "lower_tile_ops needs 'legal indices'" in order_problems(backwards)
 
 
 def test_pass_names_are_unique_and_reasons_given():

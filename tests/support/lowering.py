@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
 from tilelang.codegen.cpu import build_cpu
 from tilelang.ir.emit import emit
 from tilelang.ir.text import print_function
@@ -57,9 +58,7 @@ def check_pass(kernel: Any, transform: Callable[..., Any], before: str, expect: 
     check_text(result, expect)
 
 
-def run_kernel(
-    kernel: Any, *arguments: Any, dims: Mapping[str, int] | None = None
-) -> None:
+def run_kernel(kernel: Any, *arguments: Any, dims: Mapping[str, int] | None = None) -> None:
     """Compile `kernel` for the CPU and run it on NumPy arrays and scalars, in place."""
     artifact = build_cpu(lowered(kernel))
     values: list[int | float] = []

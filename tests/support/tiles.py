@@ -49,7 +49,8 @@ def tile_kernel(body: str, threads: int = 128) -> str:
     """A kernel with `body` inside its launch and the tensors and tiles it names."""
     inner = _at_column(body, 8)
     used = set(re.findall(r"\b[A-Za-z_]\w*\b", inner))
-    params = ", ".join(f"{k}: {v}" for k, v in PARAMS.items() if k in used) or 'V: T.Tensor((256,), "float32")'
+    named = [k for k in PARAMS if k in used] or ["V"]
+    params = ", ".join(f"{k}: {PARAMS[k]}" for k in named)
     tiles = [f"{k} = {v}" for k, v in TILES.items() if k in used]
     lines = [
         "@T.prim_func",
@@ -78,7 +79,8 @@ def check_tiles(body: str, help: str = "", **options: Any) -> tuple[Diagnostic, 
 def diagnostics_in(body: str, target: str | None = None, threads: int = 128) -> list[str]:
     """`code: message` of everything said about `body`."""
     text = kernel_text(tile_kernel(body, threads))
-    return [f"{d.code}: {d.message}" for d in parse_static(text, "kernel.py", target=target).all_diagnostics]
+    found = parse_static(text, "kernel.py", target=target).all_diagnostics
+    return [f"{d.code}: {d.message}" for d in found]
 
 
 def _at_column(body: str, column: int) -> str:

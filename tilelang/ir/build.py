@@ -168,6 +168,16 @@ def data_of(buffer: tirx.Buffer, span: TirSpan = None) -> tirx.Expr:
     return tirx.Call(plain.op, list(plain.args), ret_ty=plain.ty, span=span)
 
 
+def assertion(
+    kind: tirx.Expr, condition: tirx.Expr, parts: Sequence[tirx.Expr], span: TirSpan = None
+) -> tirx.Stmt:
+    """Stop with an error of `kind` when `condition` is false.
+
+    TVM 0.27 hands its first two arguments over by position, and the node wants the condition first.
+    """
+    return tirx.AssertStmt(condition, kind, list(parts), span)
+
+
 def nothing(span: TirSpan = None) -> tirx.Stmt:
     """The empty statement."""
     return tirx.Evaluate(tirx.IntImm("int32", 0), span)

@@ -83,7 +83,9 @@ class _Emitter:
                 return [tirx.Bind(self.exprs.declare_var(var), emitted, span)]
             case st.Store(buffer=buffer, indices=indices, value=value):
                 places = [self.exprs.expr(i) for i in indices]
-                return [build.store(self.exprs.buffer(buffer), places, self.exprs.expr(value), span)]
+                return [
+                    build.store(self.exprs.buffer(buffer), places, self.exprs.expr(value), span)
+                ]
             case st.TileOp():
                 return [self._tile_op(stmt, span)]
             case st.Evaluate(value=value):
@@ -99,7 +101,7 @@ class _Emitter:
             case st.Assert(condition=condition, message=message):
                 parts = [tirx.StringImm(message, span)]
                 kind = tirx.StringImm("AssertionError", span)
-                return [tirx.AssertStmt(kind, self.exprs.expr(condition), parts, span)]
+                return [build.assertion(kind, self.exprs.expr(condition), parts, span)]
             case st.Assume(condition=condition):
                 fact = build.call("assume", [self.exprs.expr(condition)], span=span)
                 return [build.evaluate(fact, span)]
@@ -148,9 +150,7 @@ class _Emitter:
             if stmt.kind == "parallel":
                 found[attrs.PARALLEL] = position
                 found[attrs.PARALLEL_RANK] = len(opened)
-            body = build.loop(
-                var, extent, body, kind=kind, low=low, annotations=found, span=span
-            )
+            body = build.loop(var, extent, body, kind=kind, low=low, annotations=found, span=span)
         return body
 
     def _open_loop(self, loop_var: st.LoopVar) -> tuple[tirx.Var, tirx.Expr, tirx.Expr]:
@@ -191,10 +191,10 @@ class _Emitter:
         return tirx.AttrStmt(said, attrs.SCOPED + stmt.kind, zero, body, span)
 
     def _launch(self, stmt: st.Launch, span: TirSpan) -> tirx.Stmt:
-        axes = [
-            *zip(reversed(stmt.blocks), reversed(attrs.BLOCK_TAGS[: len(stmt.blocks)])),
-            *zip(reversed(stmt.threads), reversed(attrs.THREAD_TAGS[: len(stmt.threads)])),
-        ]
+        # z outermost, x innermost; blocks outside threads.
+        blocks = list(zip(stmt.blocks, attrs.BLOCK_TAGS, strict=False))
+        threads = list(zip(stmt.threads, attrs.THREAD_TAGS, strict=False))
+        axes = [*reversed(blocks), *reversed(threads)]
         opened = []
         for (var, extent), tag in axes:
             size = build.cast(self.exprs.expr(extent), build.tir_dtype(var.dtype), span)

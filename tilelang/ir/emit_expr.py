@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, assert_never
+from typing import Any
 
 from tilelang.dtypes import DType
 from tilelang.ir import build, intrinsics, tirx
@@ -148,7 +148,9 @@ class ExprEmitter:
     def constant(self, value: Any, dtype: DType) -> tirx.Expr:
         """A number or expression as `dtype`."""
         return build.cast(
-            self.expr(value) if isinstance(value, ex.Expr) else build.const(value, build.tir_dtype(dtype)),
+            self.expr(value)
+            if isinstance(value, ex.Expr)
+            else build.const(value, build.tir_dtype(dtype)),
             build.tir_dtype(dtype),
         )
 

@@ -16,19 +16,19 @@ Args: TypeAlias = Sequence[Any]
 Attrs: TypeAlias = Mapping[str, Any]
 Expansion: TypeAlias = Callable[[Args, str, Attrs, TirSpan], Any]
 
+_SAME_NAME = (
+    "exp exp2 exp10 log log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh "
+    "acosh atanh atan2 floor trunc nearbyint erf sigmoid fmod isnan copysign nextafter hypot ldexp "
+    "popcount fma pow"
+)
+_FAST = "exp exp10 log log10 sin cos tan"
+
 # Language name -> TVM operator. Fast variants are a licence, not an obligation: what a target has
 # no approximation for is computed precisely.
 MATH: Final[dict[str, str]] = {
-    **{
-        name: f"tirx.{name}"
-        for name in (
-            "exp exp2 exp10 log log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh "
-            "asinh acosh atanh atan2 floor trunc nearbyint erf sigmoid fmod isnan copysign "
-            "nextafter hypot ldexp popcount fma pow"
-        ).split()
-    },
+    **{name: f"tirx.{name}" for name in _SAME_NAME.split()},
     **{name: f"prim.{name}" for name in ("log2", "ceil", "likely", "clz")},
-    **{f"__{name}": f"tirx.{name}" for name in "exp exp10 log log10 sin cos tan".split()},
+    **{f"__{name}": f"tirx.{name}" for name in _FAST.split()},
     "__log2": "prim.log2",
     "rint": "tirx.nearbyint",
     "ieee_fmaf": "tirx.fma",

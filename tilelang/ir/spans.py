@@ -58,6 +58,4 @@ def calls_of(span: TirSpan) -> tuple[Frame, ...]:
 
 
 def _convert(span: Span, name: str) -> TirSpan:
-    return tirx.Span(
-        tirx.SourceName(name), span.line, span.end_line, span.column, span.end_column
-    )
+    return tirx.Span(tirx.SourceName(name), span.line, span.end_line, span.column, span.end_column)

@@ -194,7 +194,11 @@ class _Printer:
             if str(k).startswith(attrs.LOOP_ATTR_PREFIX)
         }
         if attrs.PIPELINED in said:
-            named = {"num_stages": attrs.NUM_STAGES, "order": attrs.ORDER, "stage": attrs.LOOP_STAGE}
+            named = {
+                "num_stages": attrs.NUM_STAGES,
+                "order": attrs.ORDER,
+                "stage": attrs.LOOP_STAGE,
+            }
             rest.update({k: said[key] for k, key in named.items() if key in said})
             return f"T.Pipelined({', '.join([*bounds, *keywords(rest)])})"
         kind = _LOOPS[int(loop.kind)]

@@ -81,9 +81,7 @@ class TileRegion:
         """The element at `offsets` from the origin."""
         return build.load(self.buffer, self.place(offsets), self.span)
 
-    def store(
-        self, offsets: Mapping[int, tirx.Expr], value: tirx.Expr, span: TirSpan
-    ) -> tirx.Stmt:
+    def store(self, offsets: Mapping[int, tirx.Expr], value: tirx.Expr, span: TirSpan) -> tirx.Stmt:
         """Assign the element at `offsets` from the origin."""
         return build.store(self.buffer, self.place(offsets), value, span)
 

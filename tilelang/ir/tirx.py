@@ -32,31 +32,26 @@ if TYPE_CHECKING:
     IRModule: TypeAlias = Any
     Analyzer: TypeAlias = Any
 
+_FROM_TIRX = (
+    "AllocBuffer AssertStmt AttrStmt Bind Break BufferLoad BufferRegion BufferStore BufferType "
+    "CallEffectKind Continue DeclBuffer Evaluate For ForKind IfThenElse IterVar PrimFunc Return "
+    "SeqStmt Stmt While buffer_data decl_buffer is_buffer_var"
+)
+_FROM_IR = (
+    "Call DictAttrs Expr Op PointerType PrimType Range SequentialSpan SourceName Span StringImm "
+    "TensorLoad TensorRegion Tuple Var register_op_attr"
+)
+_FROM_PRIM = (
+    "Add And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Broadcast Cast Div EQ FloatImm FloorDiv "
+    "FloorMod GE GT IntImm LE LShift LT Let Max Min Mod Mul NE Not Or RShift Ramp Select Shuffle "
+    "Sub"
+)
+
 # Our name -> (module, attribute). Python builtins that TVM's star import would hide are not here.
 _EXPORTS: dict[str, tuple[str, str]] = {
-    **{
-        name: ("tvm.tirx", name)
-        for name in (
-            "AllocBuffer AssertStmt AttrStmt Bind Break BufferLoad BufferRegion BufferStore "
-            "BufferType CallEffectKind Continue DeclBuffer Evaluate For ForKind IfThenElse IterVar "
-            "PrimFunc Return SeqStmt Stmt While buffer_data decl_buffer is_buffer_var"
-        ).split()
-    },
-    **{
-        name: ("tvm.ir", name)
-        for name in (
-            "Call DictAttrs Expr Op PointerType PrimType Range SequentialSpan SourceName Span "
-            "StringImm TensorLoad TensorRegion Tuple Var register_op_attr"
-        ).split()
-    },
-    **{
-        name: ("tvm.ir.prim.expr", name)
-        for name in (
-            "Add And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Broadcast Cast Div EQ FloatImm "
-            "FloorDiv FloorMod GE GT IntImm LE LShift LT Let Max Min Mod Mul NE Not Or RShift Ramp "
-            "Select Shuffle Sub"
-        ).split()
-    },
+    **{name: ("tvm.tirx", name) for name in _FROM_TIRX.split()},
+    **{name: ("tvm.ir", name) for name in _FROM_IR.split()},
+    **{name: ("tvm.ir.prim.expr", name) for name in _FROM_PRIM.split()},
     "IRModule": ("tvm", "IRModule"),
     "Analyzer": ("tvm.sym", "Analyzer"),
     "ProofStrength": ("tvm.sym", "ProofStrength"),

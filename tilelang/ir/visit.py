@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tilelang.ir import tirx
+from tilelang.ir import build, tirx
 
 _BINARY = (
-    "Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE And Or "
-    "BitwiseAnd BitwiseOr BitwiseXor LShift RShift"
-).split()
+    "Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max", "EQ", "NE", "LT",
+    "LE", "GT", "GE", "And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LShift", "RShift",
+)  # fmt: skip
 
 # Node class -> method of Rewriter; classes without an entry are leaves.
 _STMT_METHODS = {
@@ -24,7 +24,7 @@ _STMT_METHODS = {
     "SeqStmt": "seq", "IfThenElse": "if_", "Evaluate": "evaluate",
 }  # fmt: skip
 _EXPR_METHODS = {
-    **{name: "binary" for name in _BINARY},
+    **dict.fromkeys(_BINARY, "binary"),
     "Not": "unary", "BitwiseNot": "unary", "Cast": "cast", "Select": "select", "Call": "call",
     "TensorLoad": "load", "TensorRegion": "region", "Ramp": "ramp", "Broadcast": "broadcast",
     "Shuffle": "shuffle", "Var": "var",
@@ -43,9 +43,7 @@ def _method_of(node: Any) -> str | None:
 def walk(node: Any) -> Iterator[Any]:
     """`node` and all statements and expressions below it, outermost first."""
     found: list[Any] = []
-    tirx.structural_walk(
-        node, [(tirx.Stmt, found.append), (tirx.Expr, found.append)], order="pre"
-    )
+    tirx.structural_walk(node, [(tirx.Stmt, found.append), (tirx.Expr, found.append)], order="pre")
     return iter(found)
 
 
@@ -116,7 +114,7 @@ class Rewriter:
         new = self.any(condition)
         if new is condition:
             return s
-        return tirx.AssertStmt(s.kind, new, list(s.message_parts), s.span)
+        return build.assertion(s.error_kind, new, s.message_parts, s.span)
 
     def for_(self, s: Any) -> Any:
         low, extent, body = s.min, s.extent, s.body
@@ -159,10 +157,8 @@ class Rewriter:
         return tirx.AttrStmt(s.node, s.attr_key, new[0], new[1], s.span)
 
     def seq(self, s: Any) -> Any:
-        from tilelang.ir.build import seq
-
         new, changed = self.many(s.seq)
-        return seq(new, s.span) if changed else s
+        return build.seq(new, s.span) if changed else s
 
     def if_(self, s: Any) -> Any:
         condition, then, orelse = s.condition, s.then_case, s.else_case
@@ -215,9 +211,7 @@ class Rewriter:
         new = [self.any(x) for x in old]
         if not any_changed(old, new):
             return e
-        boxes = [
-            tirx.Range.from_min_extent(new[n], new[n + 1]) for n in range(0, len(new), 2)
-        ]
+        boxes = [tirx.Range.from_min_extent(new[n], new[n + 1]) for n in range(0, len(new), 2)]
         return tirx.TensorRegion(e.source, boxes, e.ty, e.span)
 
     def ramp(self, e: Any) -> Any:

@@ -156,7 +156,7 @@ def annotate_restrict_buffers(*buffers: Buffer) -> None:
     for buffer in buffers:
         if not isinstance(buffer, Buffer):
             reject("TL116", f"{kind_text(buffer)} is not a tensor")
-    _annotate("restrict", {b: True for b in buffers})
+    _annotate("restrict", dict.fromkeys(buffers, True))
 
 
 @language_function("annotation")

@@ -118,8 +118,14 @@ def let(frame: Frame, name: str, value: Expr) -> Var:
 def forget(frame: Frame, target: ast.expr) -> None:
     """After an error: the names of `target` exist, their values are unknown."""
     for node in ast.walk(target):
-        if isinstance(node, ast.Name) and node.id not in frame.names:
-            frame.bind(node.id, Unknown(node.id), frame.span(node))
+        if isinstance(node, ast.Name):
+            forget_name(frame, node.id, frame.span(node))
+
+
+def forget_name(frame: Frame, name: str, span: Span) -> None:
+    """As `forget`, for one name."""
+    if name not in frame.names:
+        frame.bind(name, Unknown(name), span)
 
 
 def _right_side(frame: Frame, node: ast.expr, target: ast.expr, name: str | None) -> Any:

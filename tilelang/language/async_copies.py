@@ -122,7 +122,8 @@ def copy_cluster(
     `dst_block` a shared tile is pushed to that block.
 
     Args:
-        dst_block: rank of the receiving block; cluster_mask: bit per receiving block;
+        src, dst: tiles, `dst` in shared memory; dst_block: rank of the receiving block;
+        cluster_mask: one bit per receiving block;
         remote_barrier: mbarrier of the receiver that counts the bytes (with `dst_block`).
 
     >>> T.copy_cluster(A[by * 128, 0], A_shared, cluster_mask=0b11)

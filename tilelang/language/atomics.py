@@ -26,7 +26,7 @@ from tilelang.language.operands import (
     trace_of,
 )
 from tilelang.language.tile_extents import match_extents, side
-from tilelang.program import arith, operators
+from tilelang.program import arith, indexing, operators
 from tilelang.program.buffer import Buffer, Range, Region
 from tilelang.program.context import reject
 from tilelang.program.expr import INT32, Const, Expr, Load
@@ -74,7 +74,7 @@ def atomic_max(
     """Keeps the larger of an element and `value`, atomically; tiles elementwise.
 
     Args:
-        as `T.atomic_add`.
+        dst, value, memory_order, return_prev: as `T.atomic_add`.
 
     >>> T.atomic_max(peak[0], score)
     """
@@ -93,7 +93,7 @@ def atomic_min(
     """Keeps the smaller of an element and `value`, atomically; tiles elementwise.
 
     Args:
-        as `T.atomic_add`.
+        dst, value, memory_order, return_prev: as `T.atomic_add`.
 
     >>> T.atomic_min(first[0], index)
     """
@@ -108,7 +108,7 @@ def atomic_or(
     """Sets bits of an integer element, atomically.
 
     Args:
-        as `T.atomic_add`; integers only.
+        dst, value, memory_order, return_prev: as `T.atomic_add`; integers only.
 
     >>> T.atomic_or(flags[word], 1 << bit)
     """
@@ -122,7 +122,7 @@ def atomic_and(
     """Clears bits of an integer element, atomically.
 
     Args:
-        as `T.atomic_add`; integers only.
+        dst, value, memory_order, return_prev: as `T.atomic_add`; integers only.
 
     >>> T.atomic_and(flags[word], ~(1 << bit))
     """
@@ -136,7 +136,7 @@ def atomic_xor(
     """Flips bits of an integer element, atomically.
 
     Args:
-        as `T.atomic_add`; integers only.
+        dst, value, memory_order, return_prev: as `T.atomic_add`; integers only.
 
     >>> T.atomic_xor(flags[word], 1 << bit)
     """
@@ -217,12 +217,14 @@ def _atomic(
     if tma:
         _check_tma(function)
     is_tile = isinstance(value, (Buffer, Region))
-    if is_tile and isinstance(dst, Load) and _is_one_element(value):
+    is_element = isinstance(dst, Load) or _is_one_element(dst)
+    if is_tile and is_element and _is_one_element(value):
         value, is_tile = _only_element(value), False
-    if not is_tile and isinstance(dst, Load):
+    if not is_tile and is_element:
         if tma:
             reject("TL117", f"`use_tma` of `T.{function}` moves tiles, not one element")
-        return _element(function, region, operators.cast(value, region.dtype), order, wants_old)
+        target = place(function, "dst", _only_element(dst))
+        return _element(function, target, operators.cast(value, region.dtype), order, wants_old)
     refuse_in_parallel(function)
     if wants_old:
         reject(
@@ -234,12 +236,12 @@ def _atomic(
         )
     operand: Region | Expr
     if is_tile:
-        target, operand = match_extents(
+        whole, operand = match_extents(
             function, side(function, "dst", dst), side(function, "value", value)
         )
     else:
-        target, operand = region, operators.cast(value, region.dtype)
-    emit_tile("atomic", (target, operand), {"op": op, "memory_order": order, "use_tma": tma})
+        whole, operand = region, operators.cast(value, region.dtype)
+    emit_tile("atomic", (whole, operand), {"op": op, "memory_order": order, "use_tma": tma})
     return None
 
 
@@ -365,8 +367,10 @@ def _is_one_element(value: Buffer | Region) -> bool:
     return all(arith.constant_value(e) == 1 for e in shape)
 
 
-def _only_element(value: Buffer | Region) -> Any:
-    return value[(0,) * value.ndim] if isinstance(value, Buffer) else value
+def _only_element(value: Buffer | Region | Load) -> Any:
+    if isinstance(value, Buffer):
+        return value[(0,) * value.ndim]
+    return indexing.region_value(value) if isinstance(value, Region) else value
 
 
 FUNCTIONS = (

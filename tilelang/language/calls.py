@@ -20,6 +20,7 @@ from tilelang.program.context import CallSite, Reject, Trace, active_trace, reje
 from tilelang.program.expr import FLOAT32, INT32, Expr, Load, Var, VarRef
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
 from tilelang_diagnostics import CompileError
+from tilelang_diagnostics.model import Label, Span
 
 MAX_INLINE_DEPTH = 64
 
@@ -34,7 +35,9 @@ def call(frame: Frame, node: ast.Call) -> Any:
         return _call_language(frame, node, function, args, kwargs)
     if isinstance(function, Macro):
         return _call_macro(frame, function, args, kwargs)
-    if isinstance(function, (InterpretedLambda, StaticFunction)):
+    if isinstance(function, StaticFunction):
+        return call_helper(frame, function, args, kwargs)
+    if isinstance(function, InterpretedLambda):
         return function(*args, **kwargs)
     if isinstance(function, Unknown) or expressions.is_symbol(function):
         return Unknown(f"{function}(…)")
@@ -105,12 +108,25 @@ class InterpretedLambda:
     frame: Frame
     node: ast.Lambda
     names: dict[str, Local]
+    defaults: dict[str, Any]
+
+    @staticmethod
+    def define(frame: Frame, node: ast.Lambda) -> InterpretedLambda:
+        """The lambda as it stands here: names and defaults have the values they have now."""
+        arguments = node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        given = [
+            *zip(reversed(positional), reversed(arguments.defaults), strict=False),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]
+        defaults = {p.arg: expressions.evaluate(frame, d) for p, d in given if d is not None}
+        return InterpretedLambda(frame, node, dict(frame.names), defaults)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         frame = self.frame
         inner = Frame(frame.trace, frame.source, frame.env, SymbolTable(), "<lambda>", frame.host)
         inner.names = dict(self.names)
-        bound = _bind(self.node.args, "<lambda>", args, kwargs, frame, {})
+        bound = _bind(self.node.args, "<lambda>", args, kwargs, frame, self.defaults)
         for name, value in bound.items():
             inner.names[name] = Local(value, frame.span(self.node), ())
         return expressions.evaluate(inner, self.node.body)
@@ -121,12 +137,23 @@ class InterpretedLambda:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return tuple(a.arg for a in self.node.args.args)
+        """Names of the indices a layout function takes."""
+        return tuple(a.arg for a in self.node.args.args if a.arg not in self.defaults)
 
     @property
     def __signature__(self) -> inspect.Signature:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(n, kind) for n in self.parameters])
+
+
+class HelperRaised(Exception):
+    """A helper known as text raises: unwinds to the statement of the kernel that called it."""
+
+    def __init__(self, function: str, text: str, span: Span | None) -> None:
+        super().__init__(text)
+        self.function = function
+        self.text = text
+        self.span = span
 
 
 def inline(
@@ -151,7 +178,7 @@ def inline(
     symbols = trace.facts.setdefault("symbols", SymbolTable())
     frame = Frame(
         trace, definition.source, definition.env, symbols, definition.name, host,
-        is_macro=is_macro, depth=depth,
+        is_macro=is_macro, depth=depth, node=definition.node,
     )  # fmt: skip
     call_span = trace.span
     bound = _bind(definition.node.args, definition.name, args, kwargs, frame, definition.defaults)
@@ -167,6 +194,21 @@ def inline(
         trace.facts["inline_depth"] = depth - 1
         trace.span = call_span
     return frame.returned
+
+
+def call_helper(frame: Frame, function: StaticFunction, args: Any, kwargs: Any) -> Any:
+    """The value of a helper known as text; what it raises is the fault of the kernel's call."""
+    if frame.host:
+        return function(*args, **kwargs)
+    try:
+        return function(*args, **kwargs)
+    except HelperRaised as raised:
+        reject(
+            "TL183",
+            f"`{function.definition.name}` raised {raised.text}",
+            label="called while the kernel is traced",
+            labels=() if raised.span is None else (Label(raised.span, "raised here"),),
+        )
 
 
 def _call_macro(

@@ -13,6 +13,7 @@ from tilelang.language.operands import (
     known,
     static_bool,
     static_int,
+    use_of,
 )
 from tilelang.program import operators
 from tilelang.program.context import active_trace, current_span, reject
@@ -115,7 +116,7 @@ def reinterpret(value: ScalarLike, dtype: Any, span: Any = None) -> Any:
         reject(
             "TL238",
             f"`T.reinterpret` from {source.dtype} ({have} bits) to {target} ({want} bits)",
-            span=source.span,
+            span=use_of(source),
             help="the widths must be equal; to convert the value use `T.cast`",
         )
     return intrinsic("reinterpret", (source,), target)

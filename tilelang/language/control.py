@@ -106,9 +106,9 @@ def execute_while(frame: Frame, node: ast.While) -> Flow:
     position = trace.position()
     condition = _evaluate_or_unknown(frame, node.test)
     if is_unknown(condition) or frame.host:
-        frame.speculative += 1
+        frame.trace.speculative += 1
         execute_block(frame, node.body)
-        frame.speculative -= 1
+        frame.trace.speculative -= 1
         return "next"
     if not isinstance(condition, Expr) or isinstance(condition, Const):
         known = condition.value if isinstance(condition, Const) else condition
@@ -385,12 +385,12 @@ def _visit_body(frame: Frame, node: ast.For) -> Flow:
     for name in ast.walk(node.target):
         if isinstance(name, ast.Name):
             frame.bind(name.id, Unknown(name.id), frame.span(name))
-    frame.speculative += 1
+    frame.trace.speculative += 1
     frame.trace.complete = False
     try:
         execute_block(frame, node.body)
     finally:
-        frame.speculative -= 1
+        frame.trace.speculative -= 1
     return "next"
 
 
@@ -401,7 +401,7 @@ def _both_branches(frame: Frame, node: ast.If) -> Flow:
     before = dict(frame.names)
     outcomes: list[dict[str, Any]] = []
     returned: list[Any] = []
-    frame.speculative += 1
+    frame.trace.speculative += 1
     frame.trace.complete = False
     flows: list[str] = []
     try:
@@ -412,7 +412,7 @@ def _both_branches(frame: Frame, node: ast.If) -> Flow:
             outcomes.append(frame.names)
             returned.append(frame.returned)
     finally:
-        frame.speculative -= 1
+        frame.trace.speculative -= 1
     frame.returned = next((r for r in returned if r is not None), None)
     merged: dict[str, Any] = {}
     for name in {**outcomes[0], **outcomes[1]}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.language import calls
 from tilelang.language.frame import MISSING, Frame
@@ -14,7 +14,7 @@ from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject
 from tilelang.program.expr import Expr, Load, Select, Var, VarRef, children, walk
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
-from tilelang_diagnostics.model import Edit, Fix, Label
+from tilelang_diagnostics.model import Edit, Fix, Label, Span
 from tilelang_diagnostics.suggest import did_you_mean, suggest
 
 
@@ -59,6 +59,9 @@ def _name(frame: Frame, node: ast.Name) -> Any:
             labels=(Label(expired.span, f"`{node.id}` is bound here, inside device control flow"),),
             help=f"declare `{node.id} = T.alloc_var(dtype)` before it and assign inside",
         )
+    bound = frame.bound_at(node.id)
+    if bound is not None:
+        _refuse_unbound(frame, node, bound)
     known = [*frame.names, *frame.env.known_names()]
     found = suggest(node.id, known)
     reject(
@@ -66,6 +69,26 @@ def _name(frame: Frame, node: ast.Name) -> Any:
         f"`{node.id}` is not defined{did_you_mean(node.id, known)}",
         label="bound nowhere",
         fixes=_rename_fixes(frame, node, found),
+    )
+
+
+def _refuse_unbound(frame: Frame, node: ast.Name, bound: Span) -> NoReturn:
+    """A name this function binds, but not before it is read."""
+    here = frame.span(node)
+    if (bound.line, bound.column) > (here.line, here.column):
+        reject(
+            "TL120",
+            f"`{node.id}` is read before it is assigned",
+            label="has no value yet",
+            labels=(Label(bound, f"`{node.id}` is bound only here"),),
+            help=f"move the assignment of `{node.id}` up",
+        )
+    reject(
+        "TL110",
+        f"`{node.id}` is not defined here",
+        label="has no value",
+        labels=(Label(bound, f"`{node.id}` is bound here, where tracing did not come by"),),
+        help=f"give `{node.id}` a value before the branch or loop",
     )
 
 
@@ -330,7 +353,7 @@ def is_symbol(value: Any) -> bool:
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Any:
-    return calls.InterpretedLambda(frame, node, dict(frame.names))
+    return calls.InterpretedLambda.define(frame, node)
 
 
 def _f_string(frame: Frame, node: ast.JoinedStr) -> str:

@@ -10,7 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelang.language.catalog import CPU, CUDA, LanguageFunction, language_function
-from tilelang.language.operands import ScalarLike, choice, intrinsic, known, require_float
+from tilelang.language.operands import (
+    ScalarLike,
+    choice,
+    intrinsic,
+    known,
+    require_float,
+    use_of,
+)
 from tilelang.program import operators
 from tilelang.program.context import active_trace, reject
 from tilelang.program.expr import Expr
@@ -125,7 +132,7 @@ def _pair(name: str, what: str, parameters: tuple[str, ...]) -> LanguageFunction
             reject(
                 "TL236",
                 f"`T.{name}` works on pairs ({', '.join(PACKED)}), got {dtype}",
-                span=operands[0].span,
+                span=use_of(operands[0]),
                 help="build a pair: `T.float32x2(a, b)`",
             )
         return intrinsic(name, operands, dtype)

@@ -85,16 +85,21 @@ class Frame:
     region_count: int = 0
     serial_depth: int = 0  # device loops that take break and continue
     in_condition: bool = False
-    speculative: int = 0  # inside a branch whose condition is not known statically
     is_macro: bool = False
     depth: int = 0
     returned: Any = None
+    node: FunctionNode | None = None  # the definition, to know what later lines bind
     on_define: Callable[[Frame, FunctionNode], Any] | None = None
     on_annotate: Callable[[Frame, ast.AnnAssign], bool] | None = None
 
     @property
     def static(self) -> bool:
         return self.env.static
+
+    @property
+    def speculative(self) -> bool:
+        """Inside a branch that the text alone does not decide, or called from one."""
+        return self.trace.speculative > 0
 
     def span(self, node: ast.AST) -> Span:
         return self.source.span(node)
@@ -121,6 +126,15 @@ class Frame:
                     del self.names[name]
                     self.expired[name] = local
 
+    def bound_at(self, name: str) -> Span | None:
+        """Where the text of this function first binds `name`, whether or not it came to that."""
+        if self.node is None:
+            return None
+        found = [n for n in _own_nodes(self.node) if isinstance(n, ast.Name)
+                 and n.id == name and isinstance(n.ctx, ast.Store)]  # fmt: skip
+        first = min(found, key=lambda n: (n.lineno, n.col_offset), default=None)
+        return None if first is None else self.span(first)
+
     def lookup(self, name: str, span: Span | None) -> Any:
         """The value of a name, MISSING when bound nowhere. Records the use."""
         local = self.names.get(name)
@@ -134,6 +148,22 @@ class Frame:
                 builtins, name, MISSING
             )
         return found
+
+
+def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """The nodes of a function that lie in its own scope."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, _SCOPES):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+_SCOPES = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp,
+    ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
 
 
 class FrameEnvironment:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
+from tilelang.program.context import reject
 from tilelang.program.expr import Expr, Var
 from tilelang.program.stmt import Attrs, LoopKind
 from tilelang_diagnostics.model import Span
@@ -34,6 +35,16 @@ class LoopFrame:
     attrs: Attrs = ()
     nested: bool = False
     derive: Any = None
+
+    def refuse_as_value(self) -> NoReturn:
+        """Used as a value, or as a statement of its own: nothing iterates it."""
+        reject(
+            "TL156",
+            "a loop is described here, and no `for` statement iterates it",
+            span=self.span,
+            label="runs nothing by itself",
+            help="write `for i in …:` and put what it repeats into the body",
+        )
 
 
 @dataclass(slots=True, eq=False)

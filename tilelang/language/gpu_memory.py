@@ -22,6 +22,7 @@ from tilelang.language.operands import (
     static_int,
     tile,
     trace_of,
+    use_of,
 )
 from tilelang.program import arith, operators
 from tilelang.program.buffer import Range, Region
@@ -299,7 +300,7 @@ def _lanes(function: str, value: Any, dtype: DType) -> Expr:
         reject(
             "TL239",
             f"`T.{function}` writes {dtype}, the value is {expr.dtype}",
-            span=expr.span,
+            span=use_of(expr),
             help=f"give it {dtype.lanes} lane(s)",
         )
     converted: Expr = operators.cast(expr, dtype)

@@ -186,9 +186,9 @@ def ptx_wgmma_ss(
 
     Args:
         dtype: of the accumulator; wgmma_prefix: shape such as m64n128k16; a_is_k_major,
-        b_is_k_major: K is the fast axis; *_abbrv: dtypes such as fp16; A_desc, B_desc:
-        descriptors; C_data: accumulator registers; *_offset: where each starts; scale_out: 0
-        overwrites; scale_in_a, scale_in_b: 1 or -1.
+        b_is_k_major: K is the fast axis; a_dtype_abbrv, b_dtype_abbrv, accum_dtype_abbrv: such as
+        fp16; A_desc, B_desc: descriptors; C_data: accumulator registers; A_offset, B_offset,
+        C_offset: where each starts; scale_out: 0 overwrites; scale_in_a, scale_in_b: 1 or -1.
 
     >>> T.ptx_wgmma_ss("float32", "m64n128k16", True, True, "fp16", "fp16", "fp32",
     ...                a_desc, 0, b_desc, 0, C_local, 0, 1, 1, 1)

@@ -62,11 +62,22 @@ def execute_import_from(frame: Frame, node: ast.ImportFrom) -> Flow:
 
 
 def execute_try(frame: Frame, node: ast.Try) -> Flow:
+    from tilelang.language.calls import HelperRaised
     from tilelang.language.statements import execute_block
 
     if not frame.host:
         reject("TL130", "`try` is not part of the language", help="exceptions do not exist on devices")
-    return execute_block(frame, node.body)
+    try:
+        return execute_block(frame, node.body)
+    except HelperRaised:
+        # Which handler takes it is Python's business; what they bind is read, not believed.
+        frame.trace.speculative += 1
+        try:
+            for handler in node.handlers:
+                execute_block(frame, handler.body)
+        finally:
+            frame.trace.speculative -= 1
+        return "next"
 
 
 def _module(frame: Frame, name: str) -> Any:

@@ -33,6 +33,7 @@ def ceildiv(lhs: IntLike, rhs: IntLike, span: Any = None) -> Any:
 
     >>> grid = T.ceildiv(N, block_N)
     """
+    lhs, rhs = _plain(lhs), _plain(rhs)
     if isinstance(lhs, int) and isinstance(rhs, int):
         _refuse_zero("ceildiv", rhs)
         return -(-lhs // rhs)
@@ -345,6 +346,7 @@ def _chain(op: str, conditions: tuple[Any, ...]) -> Any:
 
 def _binary(function: str, op: str, a: Any, b: Any) -> Any:
     """An integer operation; a Python number when both operands are."""
+    a, b = _plain(a), _plain(b)
     if op in ("//", "%", "truncdiv", "truncmod"):
         _refuse_zero(function, b)
     if _is_layout_index(a) or _is_layout_index(b):
@@ -363,6 +365,12 @@ def _is_layout_index(value: Any) -> bool:
 def _refuse_zero(function: str, divisor: Any) -> None:
     if isinstance(divisor, int) and divisor == 0:
         reject("TL117", f"`T.{function}` divides by zero", help="the divisor must not be 0")
+
+
+def _plain(value: Any) -> Any:
+    """NumPy integers as Python's."""
+    is_index = hasattr(value, "__index__") and not isinstance(value, (Expr, bool))
+    return python.index(value) if is_index and not _is_layout_index(value) else value
 
 
 def _are_ints(*values: Any) -> bool:

@@ -11,7 +11,13 @@ from typing import Any
 
 from tilelang.language import fast_maths, integers
 from tilelang.language.catalog import LanguageFunction, language_function
-from tilelang.language.operands import ScalarLike, choice, intrinsic, known
+from tilelang.language.operands import (
+    ScalarLike,
+    choice,
+    intrinsic,
+    known,
+    use_of,
+)
 from tilelang.program import operators
 from tilelang.program.context import reject
 from tilelang.program.expr import BOOL, FLOAT32, Expr
@@ -203,7 +209,7 @@ def _as_float(name: str, value: Expr) -> Expr:
     reject(
         "TL236",
         f"`T.{name}` is not defined for {dtype}",
-        span=value.span,
+        span=use_of(value),
         help="cast it first: `T.cast(…, 'float32')`",
     )
 

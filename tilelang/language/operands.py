@@ -7,18 +7,19 @@ without values, `T.const` before specialisation) pass.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
 from tilelang.dtypes import DType, as_dtype
 from tilelang.program import arith, indexing, operators
 from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.context import Trace, active_trace, reject
+from tilelang.program.context import Trace, active_trace, current_span, reject
 from tilelang.program.stmt import Evaluate, TileOp
 from tilelang.program.text import expr_text, region_text, shape_text
 from tilelang.program.tile_ops import SCHEMAS
 from tilelang.program.unknown import is_unknown
-from tilelang_diagnostics.model import Label
+from tilelang_diagnostics.model import Label, Span
 from tilelang_diagnostics.suggest import did_you_mean
 
 TileLike: TypeAlias = "Buffer | Region | ex.Load"
@@ -53,7 +54,9 @@ def tile(function: str, role: str, value: Any) -> Region:
             f"`{role}` of `T.{function}` is {kind_text(value)}, not a buffer or a region of one",
             help=f"pass a buffer `A`, a region `A[i:i + n, :]` or an element `A[i, j]` as `{role}`",
         )
-    if region.buffer.scope_name == "local.reducer":
+    if isinstance(value, ex.VarRef):
+        region = replace(region, span=current_span())
+    if is_reducer(region.buffer):
         _refuse_reducer(function, region)
     if region.buffer.scope_name in ("shared.barrier", "shared.cluster_barrier"):
         wrong_scope(function, role, region, "barriers hold no data", help="pass a tile")
@@ -169,7 +172,7 @@ def integer(function: str, role: str, value: Any) -> ex.Expr:
         reject(
             "TL236",
             f"`{role}` of `T.{function}` is {expr.dtype}, not an integer",
-            span=expr.span,
+            span=use_of(expr),
             help="cast it: `T.cast(…, 'int32')`",
         )
     return expr
@@ -266,9 +269,14 @@ def require_float(function: str, expr: ex.Expr, role: str = "x") -> None:
         reject(
             "TL236",
             f"`T.{function}` needs a floating-point `{role}`, got {expr.dtype}",
-            span=expr.span,
+            span=use_of(expr),
             help="cast it first: `T.cast(…, 'float32')`",
         )
+
+
+def use_of(expr: ex.Expr) -> Span | None:
+    """Where an operand stands; the span of a variable is its declaration, so the call it is."""
+    return None if isinstance(expr, (ex.Var, ex.VarRef)) else expr.span
 
 
 def known(dtype: Any) -> bool:
@@ -334,6 +342,12 @@ def kind_text(value: Any) -> str:
     if isinstance(value, (bool, int, float, str)) or value is None:
         return f"`{value!r}`"
     return f"a {type(value).__name__}"
+
+
+def is_reducer(buffer: Buffer) -> bool:
+    """A write-only accumulator; with the deprecated `replication` it is an ordinary fragment."""
+    is_plain = dict(buffer.attrs).get("replication") is not None
+    return buffer.scope_name == "local.reducer" and not is_plain
 
 
 def _refuse_reducer(function: str, region: Region) -> NoReturn:

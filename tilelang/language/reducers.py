@@ -15,6 +15,7 @@ from tilelang.language.operands import (
     effect,
     emit_tile,
     extents_text,
+    is_reducer,
     kind_text,
     options,
     refuse_in_parallel,
@@ -90,7 +91,7 @@ def finalize_reducer(
     options("finalize_reducer", annotations)
     count = static_int("finalize_reducer", "batch", batch, 1, 1 << 10)
     region = _reducer("finalize_reducer", reducer)
-    if region.buffer.scope_name == "local.reducer":
+    if is_reducer(region.buffer):
         _require_open("finalize_reducer", region)
     target: tuple[Region, ...] = ()
     if dst is not None:
@@ -110,11 +111,7 @@ def finalize_reducer(
 
 def _reducer(function: str, value: Any) -> Region:
     region = indexing.region_of(value)
-    is_reducer = region is not None and (
-        region.buffer.scope_name == "local.reducer"
-        or "replication" in dict(region.buffer.attrs)
-    )
-    if region is None or not is_reducer:
+    if region is None or "replication" not in dict(region.buffer.attrs):
         reject(
             "TL187",
             f"`T.{function}` takes a reducer, got {kind_text(value)}",

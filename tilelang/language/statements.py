@@ -10,8 +10,10 @@ import ast
 from collections.abc import Callable
 from typing import Any, Literal
 
-from tilelang.language import assign, control, expressions, hosting
+from tilelang.dtypes import DType
+from tilelang.language import assign, calls, control, expressions, hosting
 from tilelang.language.frame import Frame
+from tilelang.language.frames import LoopFrame
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject, warn
@@ -52,10 +54,14 @@ def execute(frame: Frame, node: ast.stmt) -> Flow:
         if handler is None:
             reject("TL130", f"{type(node).__name__} statements are not part of the language")
         return handler(frame, node)
+    except calls.HelperRaised:
+        if not frame.host or frame.depth > 0:
+            raise
+        _forget(frame, node)
+        return "return"
     except Reject as rejected:
         trace.report(rejected.diagnostic)
-        for target in _targets(node):
-            assign.forget(frame, target)
+        _forget(frame, node)
         if isinstance(node, ast.Return):
             frame.returned = Unknown("return value")
             return "return"
@@ -66,6 +72,8 @@ def _expression(frame: Frame, node: ast.Expr) -> Flow:
     if isinstance(node.value, ast.Constant):
         return "next"  # docstrings and `...`
     value = expressions.evaluate(frame, node.value)
+    if isinstance(value, LoopFrame) and not frame.host:
+        value.refuse_as_value()
     if frame.host or not isinstance(value, Expr):
         enter = getattr(value, "enter_open", None)
         if enter is not None:
@@ -95,8 +103,30 @@ def _annotated(frame: Frame, node: ast.AnnAssign) -> Flow:
         return "next"
     name = node.target.id if isinstance(node.target, ast.Name) else None
     value = expressions.assign_name_of(frame, node.value, name)
+    _warn_annotation(frame, node, value)
     assign.assign_target(frame, node.target, value, fresh=isinstance(node.value, ast.Call))
     return "next"
+
+
+def _warn_annotation(frame: Frame, node: ast.AnnAssign, value: Any) -> None:
+    """`x: T.float16 = A[i]` names a dtype and converts nothing."""
+    if frame.host or not isinstance(value, Expr) or isinstance(value, Const):
+        return
+    try:
+        wanted = expressions.evaluate(frame, node.annotation)
+    except Reject:
+        return  # Python does not evaluate annotations of local names either
+    if not isinstance(wanted, DType) or wanted == value.dtype or value.dtype.kind == "symbol":
+        return
+    name = ast.unparse(node.target)
+    text = ast.unparse(node.annotation)
+    warn(
+        "TL155",
+        f"`{name}` stays {value.dtype}: its annotation `{text}` converts nothing",
+        span=frame.span(node.annotation),
+        label="has no effect",
+        help=f"write `{name} = T.cast(…, {text})`, or `T.alloc_var({text})` for a variable",
+    )
 
 
 def _assert(frame: Frame, node: ast.Assert) -> Flow:
@@ -147,10 +177,24 @@ def _jump(frame: Frame, node: ast.Break | ast.Continue) -> Flow:
 
 
 def _raise(frame: Frame, node: ast.Raise) -> Flow:
-    if frame.speculative or frame.host:
+    """Ends the helper that raises and the kernel statement that called it."""
+    frame.returned = Unknown("raised")
+    if frame.speculative or (frame.host and frame.depth == 0):
         return "return"
-    text = "an exception" if node.exc is None else ast.unparse(node.exc)
-    reject("TL183", f"the kernel raises {text} while it is traced")
+    error = None if node.exc is None else expressions.evaluate(frame, node.exc)
+    if frame.host:
+        raise calls.HelperRaised(frame.function, _exception_text(node, error), frame.trace.span)
+    warn("TL183", f"the kernel raises {_exception_text(node, error)} while it is traced")
+    return "return"
+
+
+def _exception_text(node: ast.Raise, error: Any) -> str:
+    """`ValueError: why`, as far as the text tells."""
+    if isinstance(error, BaseException):
+        return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, type) and issubclass(error, BaseException):
+        return error.__name__
+    return "an exception" if node.exc is None else ast.unparse(node.exc)
 
 
 def _delete(frame: Frame, node: ast.Delete) -> Flow:
@@ -160,16 +204,18 @@ def _delete(frame: Frame, node: ast.Delete) -> Flow:
     return "next"
 
 
-def _targets(node: ast.stmt) -> list[ast.expr]:
-    match node:
-        case ast.Assign(targets=targets):
-            return targets
-        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            return [target]
-        case ast.With(items=items):
-            return [i.optional_vars for i in items if i.optional_vars is not None]
-        case _:
-            return []
+def _forget(frame: Frame, node: ast.stmt) -> None:
+    """After an error every name the statement would have bound exists, with an unknown value."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Name(ctx=ast.Store()):
+                assign.forget(frame, inner)
+            case ast.alias(name=name, asname=asname):
+                assign.forget_name(frame, asname or name.split(".")[0], frame.span(inner))
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                assign.forget_name(frame, name, frame.span(inner))
+            case _:
+                pass
 
 
 def _header_span(frame: Frame, node: ast.stmt) -> Span:

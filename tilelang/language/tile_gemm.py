@@ -236,7 +236,8 @@ def mma_gemm_blockscaled(
     """As `T.gemm_blockscaled`, with warp-level matrix instructions (PTX ISA, mma block_scale).
 
     Args:
-        as `T.gemm_blockscaled`; C is a fragment.
+        A, B, C, SFA, SFB, k_start, sf_a_granularity_k, sf_b_granularity_k: as
+        `T.gemm_blockscaled`; C is a fragment.
 
     >>> T.mma_gemm_blockscaled(A, B, C, SFA, SFB, k_start=0, sf_a_granularity_k=32,
     ...                        sf_b_granularity_k=32)
@@ -269,6 +270,7 @@ def tcgen05_gemm_blockscaled(
     """As `T.gemm_blockscaled`, asynchronous and into tensor memory (PTX ISA, tcgen05.mma).
 
     Args:
+        A, B, C, k_start, sf_a_granularity_k, sf_b_granularity_k: as `T.gemm_blockscaled`;
         SFA_tmem, SFB_tmem: scales in tensor memory; mbar: mbarrier that signals completion.
 
     >>> T.tcgen05_gemm_blockscaled(A, B, C, SFA, SFB, mbar=done, k_start=0,

@@ -75,7 +75,9 @@ def trace_kernel(
         symbols=symbols, eager=style == "eager", dims=dims, signature_only=signature_only,
         static=definition.env.static,
     )  # fmt: skip
-    frame = Frame(trace, definition.source, definition.env, symbols, definition.name)
+    frame = Frame(
+        trace, definition.source, definition.env, symbols, definition.name, node=definition.node
+    )
     tracer = _Tracer(definition, style, constants or {}, frame)
     with tracing(trace):
         complete = tracer.run()

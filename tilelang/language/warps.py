@@ -6,10 +6,18 @@ from typing import Any
 
 from tilelang.dtypes import SCALARS
 from tilelang.language.catalog import GPU, language_function
-from tilelang.language.operands import IntLike, ScalarLike, integer, intrinsic, known, static_int
+from tilelang.language.operands import (
+    IntLike,
+    ScalarLike,
+    integer,
+    intrinsic,
+    known,
+    static_int,
+    use_of,
+)
 from tilelang.program import operators
 from tilelang.program.context import reject
-from tilelang.program.expr import BOOL, INT32, Expr
+from tilelang.program.expr import INT32, Expr
 
 FULL_MASK = 0xFFFFFFFF
 UINT32 = SCALARS["uint32"]
@@ -300,10 +308,10 @@ def _predicate(function: str, predicate: Any) -> Expr:
         reject(
             "TL236",
             f"`T.{function}` needs an integer or bool predicate, got {value.dtype}",
-            span=value.span,
+            span=use_of(value),
             help="compare: `x != 0`",
         )
-    return value if value.dtype.kind == "bool" else operators.cast(value, BOOL)
+    return operators.as_condition(value)
 
 
 def _mask(function: str, mask: Any) -> Expr:

@@ -103,9 +103,7 @@ class Im2col(TileOp):
         offsets = dict(enumerate([n, h, w, math("%", element, channels)]))
         return self.img.place(offsets), inside
 
-    def _shifted(
-        self, math: Math, number: Number, base: tirx.Expr, window: tirx.Expr
-    ) -> tirx.Expr:
+    def _shifted(self, math: Math, number: Number, base: tirx.Expr, window: tirx.Expr) -> tirx.Expr:
         """`base * stride + window * dilation - pad`."""
         moved = math("*", base, number(self.stride))
         reached = math("*", window, number(self.dilation))

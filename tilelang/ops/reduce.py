@@ -78,9 +78,7 @@ class _Lowering:
     def __init__(self, op: Reduce, ctx: LowerContext) -> None:
         self.op, self.ctx, self.span = op, ctx, ctx.span
         self.dtype = accumulator_dtype(op.kind, op.dst.dtype)
-        self.kept = [
-            (s, d) for s, d in op.kept_dims() if not build.is_int(op.src.extents[s], 1)
-        ]
+        self.kept = [(s, d) for s, d in op.kept_dims() if not build.is_int(op.src.extents[s], 1)]
         named = [(f"i{n}", op.src.extents[s]) for n, (s, _) in enumerate(self.kept)]
         self.named = named
         self.variables = loop_vars(named, ctx.span)
@@ -122,7 +120,9 @@ class _Lines(_Lowering):
         partial = self.local("partial", [lanes])
         parts: list[tirx.Stmt] = [
             build.allocate(partial, None, self.span),
-            self._each_lane(lanes, lambda lane: build.store(partial, [lane], self.neutral(), self.span)),
+            self._each_lane(
+                lanes, lambda lane: build.store(partial, [lane], self.neutral(), self.span)
+            ),
         ]
         parts += self._accumulate(partial, lanes)
         parts += self._tree(partial, lanes)

@@ -42,9 +42,7 @@ class Scan(TileOp):
             [1], dtype, name="running", scope="local", span=span, layout=None
         )
         zero = [build.const(0, "int32", span)]
-        others = [
-            d for d in range(rank) if d != axis and not build.is_int(self.src.extents[d], 1)
-        ]
+        others = [d for d in range(rank) if d != axis and not build.is_int(self.src.extents[d], 1)]
         named = [(f"i{n}", self.src.extents[d]) for n, d in enumerate(others)]
         variables = loop_vars(named, span)
         step, place = self._position(ctx, axis)

@@ -20,13 +20,14 @@ from tilelang.ir.visit import with_body
 from tilelang.passes.context import PassContext
 from tilelang.passes.cpu_divergence import Divergence, mentions_threads
 from tilelang.passes.cpu_emit import emit_skeleton
+from tilelang.passes.cpu_grid import split_grid_barriers
 from tilelang.passes.cpu_split import NeedsThreads, Splitter
 
 
 def cpu_threads(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Replace thread indices by loops in every launch of `func`."""
     try:
-        return with_body(func, _launches(func.body))
+        return with_body(func, _launches(split_grid_barriers(func.body)))
     except NeedsThreads as reason:
         ctx.report(reason.code, str(reason), reason.span, help=reason.help)
         return func

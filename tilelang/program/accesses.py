@@ -11,17 +11,31 @@ from tilelang.program import stmt as st
 from tilelang.program.arith import constant_value
 from tilelang.program.bounds import Interval
 from tilelang.program.buffer import Buffer, Range, Region
+from tilelang.program.tile_ops import SCHEMAS
 from tilelang_diagnostics.model import Span
 
 AccessKind = Literal["read", "write", "update"]
 
-# Which operands a tile operation reads and writes; everything else only reads.
+
+def _role(operation: str, operand: str) -> AccessKind:
+    """What a tile operation does with one of the operands its schema names."""
+    match operand.strip("?="):
+        case "dst" if operation == "atomic":
+            return "update"
+        case "dst" | "col":
+            return "write"
+        case "C":
+            return "update"
+        case "reducer" if operation == "reducer_init":
+            return "write"
+        case _:
+            return "read"
+
+
 _ROLES: dict[str, tuple[AccessKind, ...]] = {
-    "copy": ("read", "write"), "fill": ("write",), "gemm": ("read", "read", "update"),
-    "reduce": ("read", "write"), "scan": ("read", "write"), "transpose": ("read", "write"),
-    "atomic": ("update", "read"), "im2col": ("read", "write"), "reducer_init": ("write",),
-    "reducer_finalize": ("read", "write"),
-}  # fmt: skip
+    name: tuple(_role(name, operand) for operand in schema.operands)
+    for name, schema in SCHEMAS.items()
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,8 +162,8 @@ def variables(expr: ex.Expr) -> set[ex.Var]:
 
 
 def _operand_kind(stmt: st.TileOp, role: AccessKind, position: int) -> AccessKind:
-    if stmt.name == "gemm" and role == "update":
-        clear = stmt.args[3] if len(stmt.args) > 3 else None
+    if role == "update" and "=clear_accum" in SCHEMAS[stmt.name].operands:
+        clear = stmt.args[SCHEMAS[stmt.name].operands.index("=clear_accum")]
         always = isinstance(clear, ex.Expr) and constant_value(clear) == 1
         # A clear that depends on the iteration starts the accumulation itself.
         depends = isinstance(clear, ex.Expr) and constant_value(clear) is None

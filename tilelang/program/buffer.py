@@ -76,6 +76,9 @@ class Buffer:
     def __len__(self) -> int:
         return indexing.length(self)
 
+    def __bool__(self) -> bool:
+        indexing.refuse_truth(self)
+
     def __str__(self) -> str:
         return self.name
 

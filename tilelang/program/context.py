@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilelang_diagnostics import code_of
+from tilelang_diagnostics import code_of, error_for
 from tilelang_diagnostics.model import Diagnostic, Fix, Frame, Label, Severity, Span
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ class Trace:
         # author calls it.
         self.target_name: str | None = None
         self.call_site = CallSite()
+        # How many branches that the text alone does not decide are open: what stands in them may
+        # never happen.
+        self.speculative = 0
         # Whether every statement of the user is in the program: false once something unknown was
         # left out, so that no check concludes from what is missing.
         self.complete = True
@@ -181,8 +184,14 @@ def make_diagnostic(
 
 
 def reject(code: str, message: str, **details: Any) -> NoReturn:
-    """Give up on the current statement with a diagnostic (see `make_diagnostic`)."""
-    raise Reject(make_diagnostic(code, message, **details))
+    """Give up on the current statement with a diagnostic (see `make_diagnostic`).
+
+    Where nothing is being traced there is no statement to give up: the caller gets the error.
+    """
+    diagnostic = make_diagnostic(code, message, **details)
+    if active_trace() is None:
+        raise error_for((diagnostic,))
+    raise Reject(diagnostic)
 
 
 def warn(code: str, message: str, **details: Any) -> None:

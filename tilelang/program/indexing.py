@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.program import arith
 from tilelang.program import buffer as bf
@@ -102,6 +102,16 @@ def length(buffer: bf.Buffer) -> int:
     if isinstance(first, int):
         return first
     reject("TL152", f"len({buffer.name}) is `{first}`, only known when the kernel runs")
+
+
+def refuse_truth(buffer: bf.Buffer) -> NoReturn:
+    """Python's `bool(buffer)`: without this it would ask for the length."""
+    reject(
+        "TL150",
+        f"buffer `{buffer.name}` is used as a condition",
+        label="a whole buffer is neither true nor false",
+        help=f"test an element (`{buffer.name}[i] != 0`), or `{buffer.name} is not None`",
+    )
 
 
 def _check_count(buffer: bf.Buffer, indices: tuple[Any, ...]) -> None:

@@ -299,6 +299,9 @@ def _value(value: Any, what: str) -> Any:
             f"buffer `{value.name}` is used as a scalar",
             help=f"index it, for example `{value.name}[{', '.join('i' * value.ndim)}]`",
         )
+    refuse = getattr(value, "refuse_as_value", None)  # what knows better why it is no value
+    if refuse is not None:
+        refuse()
     item = getattr(value, "item", None)  # NumPy scalars
     if item is not None and getattr(value, "shape", None) == ():
         return item()

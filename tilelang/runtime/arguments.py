@@ -136,6 +136,7 @@ class _Binder:
         for var in self.signature.dims:
             if var not in self.bound.dims and not self.only_in_results(var):
                 self.bind_absent(var)
+        self.check_promises()
 
     def bind_scalar(self, var: Var, value: Any) -> None:
         checked = checked_scalar(var.dtype, value)
@@ -287,16 +288,30 @@ class _Binder:
                     "T.StridedTensor(shape, strides, dtype)",
                     span=buffer.span, label=self.declared(buffer))  # fmt: skip
 
+    def check_promises(self) -> None:
+        """What `T.assume` promised of the arguments; judged only when they fit otherwise."""
+        for promise in () if self.diagnostics else self.signature.promises:
+            try:
+                kept = evaluate(promise.condition, self.bound.dims)
+            except ZeroDivisionError:
+                kept = 0
+            if kept == 0:
+                shown = ", ".join(f"{v.name} = {self.bound.dims[v]}"
+                                  for v in dim_vars(promise.condition))  # fmt: skip
+                self.report("TL721", f"`{self.name}` assumes {expr_text(promise.condition)}, "
+                            f"but {shown}", "pass other arguments, or drop the `T.assume`",
+                            span=promise.span, label="does not hold for these arguments")  # fmt: skip
+
     # Outputs.
 
     def only_in_results(self, var: Var) -> bool:
         inputs = [p for p in self.signature.inputs if isinstance(p, Buffer)]
-        return not any(var in buffer_vars(b) for b in inputs)
+        return not any(_mentions(b, var) for b in inputs)
 
     def bind_absent(self, var: Var) -> None:
         """A dimension that only null tensors have: there are no elements to count."""
         nullable = [p for p in self.signature.inputs if isinstance(p, Buffer) and p.nullable]
-        if any(var in buffer_vars(b) for b in nullable):
+        if any(_mentions(b, var) for b in nullable):
             self.bound.dims[var] = 0
         elif not self.diagnostics:
             self.unbound(var, None)
@@ -325,11 +340,13 @@ class _Binder:
         return [v for v in dim_vars(dim) if v not in self.bound.dims]
 
     def unbound(self, var: Var, buffer: Buffer | None) -> None:
-        what = f"`{var.name}` of result `{buffer.name}`" if buffer else f"`{var.name}`"
+        what = f"`{var.name}` of result `{buffer.name}`" if buffer is not None else (
+            f"`{var.name}`"
+        )
         self.report("TL710", f"the runtime dimension {what} of `{self.name}` is determined by no "
                     "argument", f"use {var.name} as a whole dimension of a tensor argument, or "
                     "make it a scalar parameter",
-                    span=(buffer.span if buffer else None) or var.span)  # fmt: skip
+                    span=(None if buffer is None else buffer.span) or var.span)  # fmt: skip
 
     # Messages.
 
@@ -356,6 +373,11 @@ class _Binder:
                 label=label, labels=labels, help=help,
             )
         )  # fmt: skip
+
+
+def _mentions(buffer: Buffer, var: Var) -> bool:
+    # Not `in`: == between expressions builds a comparison.
+    return any(v is var for v in buffer_vars(buffer))
 
 
 def logical_shape(buffer: Buffer, view: TensorView) -> tuple[int, ...]:

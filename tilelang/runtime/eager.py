@@ -8,11 +8,13 @@ the compile-time values and the constant dimensions, and launch.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilelang.language.frontend import Parsed, parse_live
+from tilelang.language.source import source_of
 from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
@@ -148,6 +150,7 @@ class EagerKernel:
         """Parameters that `out_idx` names: the caller does not pass them."""
         if self.out_idx is None:
             return frozenset()
+        _refuse_two_kinds_of_output(self.python, self.out_idx)
         import inspect
 
         defaults = {
@@ -266,7 +269,6 @@ class EagerKernel:
         raise_for(parsed.diagnostics)
         warn(parsed.diagnostics)
         assert parsed.function is not None
-        _refuse_two_kinds_of_output(parsed.function, self.out_idx)
         return parsed.function
 
 
@@ -309,17 +311,15 @@ def _sizes_reader(
     return made
 
 
-def _refuse_two_kinds_of_output(function: Function, out_idx: OutIdx) -> None:
-    if out_idx is not None and function.outputs:
-        names = ", ".join(b.name for b in function.outputs)
-        raise error_for(
-            (
-                Diagnostic(
-                    "TL172",
-                    code_of("TL172").severity,
-                    f"out_idx={out_idx!r} on {function.name}, which returns {names} already",
-                    span=function.span,
-                    help="drop out_idx: a returned T.empty tensor is allocated by the runtime",
-                ),
-            )
-        )
+def _refuse_two_kinds_of_output(python: Callable[..., Any], out_idx: OutIdx) -> None:
+    """`out_idx` is for kernels that return nothing: before it decides which arguments to expect."""
+    source, node = source_of(python)
+    returned = next((s for s in node.body if isinstance(s, ast.Return) and s.value), None)
+    if returned is None:
+        return
+    raise error_for((Diagnostic(
+        "TL172", code_of("TL172").severity,
+        f"out_idx={out_idx!r} on `{node.name}`, which returns its results itself",
+        span=source.span(returned),
+        label="these tensors are allocated and returned already",
+        help="drop out_idx"),))  # fmt: skip

@@ -86,6 +86,8 @@ class _Writer:
                 self.tensor(i, parameter)
         for dim, name in self.late:
             self.require(f"{name} == {self.dim(dim)}")
+        for promise in self.signature.promises:
+            self.require(self.dim(promise.condition))
         body = self.results()
         body.append(f"launch({tuple_source(self.slot(p) for p in slots)})")
         body.append(f"return {self.returned()}")

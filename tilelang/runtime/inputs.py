@@ -68,7 +68,7 @@ def _scalar(signature: Signature, var: Var, sizes: Mapping[str, Any]) -> Any:
     if var.dtype.base == "handle":
         _refuse("TL726", f"no address can be made up for the pointer {var.name} of "
                 f"{signature.name}", "call the kernel from Python instead")  # fmt: skip
-    if any(var in _vars(b) for b in signature.slots if isinstance(b, Buffer)):
+    if any(v is var for b in signature.slots if isinstance(b, Buffer) for v in _vars(b)):
         _missing(signature, var)
     return 1.0 if var.dtype.is_float else 1
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from tilelang.program.buffer import Buffer
-from tilelang.program.expr import Var
-from tilelang.program.stmt import Function
+from tilelang.program.expr import Binary, Cast, Const, Expr, Unary, Var, children, walk
+from tilelang.program.stmt import Assume, Block, Function, Launch, Scoped, Stmt
 from tilelang.runtime.dims import buffer_vars
 from tilelang_diagnostics import code_of, error_for
 from tilelang_diagnostics.model import Diagnostic, Span
@@ -22,6 +22,7 @@ class Signature:
     """The parameters of a kernel, and which of them the caller leaves to the runtime.
 
     `out_idx` are positions in `params`, ascending. `outputs` are the returned `T.empty` buffers.
+    `promises` are what the author assumed of the arguments (`T.assume`): checked at every call.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Signature:
     outputs: tuple[Buffer, ...] = ()
     out_idx: tuple[int, ...] = ()
     span: Span | None = None
+    promises: tuple[Assume, ...] = ()
 
     def __post_init__(self) -> None:
         if list(self.out_idx) != sorted(set(self.out_idx)):
@@ -73,7 +75,39 @@ def make_signature(function: Function, out_idx: OutIdx = None) -> Signature:
             "drop out_idx: a returned T.empty tensor is allocated already",
             function.span,
         )
-    return Signature(function.name, function.params, function.outputs, positions, function.span)
+    return Signature(
+        function.name, function.params, function.outputs, positions, function.span,
+        promises_of(function),
+    )  # fmt: skip
+
+
+def promises_of(function: Function) -> tuple[Assume, ...]:
+    """Each `T.assume` that holds of the whole call: about its dims and integer scalars alone.
+
+    Inside a loop or branch a promise need not hold where control never comes.
+    """
+    known: set[Expr] = {p for p in function.params if isinstance(p, Var) and p.dtype.is_integer}
+    for buffer in (*function.params, *function.outputs):
+        if isinstance(buffer, Buffer):
+            known.update(buffer_vars(buffer))
+    return tuple(
+        stmt for stmt in _straight_line(function.body)
+        if isinstance(stmt, Assume) and _is_about(stmt.condition, known)
+    )  # fmt: skip
+
+
+def _straight_line(block: Block) -> Iterator[Stmt]:
+    for stmt in block:
+        yield stmt
+        if isinstance(stmt, (Launch, Scoped)):
+            yield from _straight_line(stmt.body)
+
+
+def _is_about(condition: Expr, known: set[Expr]) -> bool:
+    leaves = [node for node in walk(condition) if not children(node)]
+    return all(isinstance(n, Const) or n in known for n in leaves) and all(
+        isinstance(n, (Const, Var, Binary, Unary, Cast)) for n in walk(condition)
+    )
 
 
 def _positions(function: Function, out_idx: OutIdx) -> tuple[int, ...]:

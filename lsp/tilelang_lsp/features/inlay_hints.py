@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from math import prod
 
 from tilelang_diagnostics.sources import split_lines
@@ -41,11 +40,12 @@ def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
     span = symbol.span
     if not symbol.detail or span.line > len(lines):
         return None
-    behind = lines[span.line - 1][span.end_column - 1 :]
+    line = lines[span.line - 1]
+    before, behind = line[: span.column - 1], line[span.end_column - 1 :]
     match symbol.kind:
         case "buffer" | "variable" if not re.match(r"\s*:", behind):
             label = f": {symbol.detail}"
-        case "constant" if symbol.detail.startswith("= ") and _is_news(symbol.detail, behind):
+        case "constant" if symbol.detail.startswith("= ") and _is_news(symbol, before, behind):
             label = f" {symbol.detail}"
         case _:
             return None
@@ -53,12 +53,12 @@ def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
     return Hint(span.line, span.end_column, shorten(label), f"{symbol.name}: {symbol.detail}{notes}")
 
 
-def _is_news(detail: str, behind: str) -> bool:
+def _is_news(symbol: Symbol, before: str, behind: str) -> bool:
     """Whether a name is given a value here that the line itself does not spell out."""
     assigned = re.match(r"\s*(?::[^=]*)?=(?!=)\s*(.*)", behind)
-    if assigned is None:
-        return False
-    value = detail.removeprefix("= ")
+    if assigned is None or before.rstrip().endswith(","):
+        return False  # of several targets none stands before its own value
+    value = symbol.detail.removeprefix("= ")
     text = assigned[1].replace('"', "'")
     return not re.match(re.escape(value) + r"\s*(?:[,)#].*)?$", text)
 

@@ -241,13 +241,15 @@ STATEMENTS = (
 )
 
 REJECTED = (
-    RejectCase("slice_with_step", _FRONTEND, frontend.slice_with_step, ("step",)),
-    RejectCase("zero_step", _FRONTEND, frontend.zero_step, ("step",)),
-    RejectCase("infinite_while", _FRONTEND, frontend.infinite_while, ()),
-    RejectCase("ambiguous_division", _FRONTEND, frontend.ambiguous_division, ("//",)),
-    RejectCase("update_without_index", _FRONTEND, frontend.update_without_index, ("A",)),
-    RejectCase("wrong_rank", _FRONTEND, frontend.wrong_rank, ("A", "2")),
-    RejectCase("used_outside_branch", _FRONTEND, frontend.used_outside_branch, ("doubled",)),
+    RejectCase("slice_with_step", _FRONTEND, frontend.slice_with_step, "TL224", ("`A`", "step")),
+    RejectCase("zero_step", _FRONTEND, frontend.zero_step, "TL142", ("step 0",)),
+    RejectCase("infinite_while", _FRONTEND, frontend.infinite_while, "TL139", ("`while True`",)),
+    RejectCase("ambiguous_division", _FRONTEND, frontend.ambiguous_division, "TL232", ("int32",)),
+    RejectCase("update_without_index", _FRONTEND, frontend.update_without_index, "TL151", ("A",)),
+    RejectCase("wrong_rank", _FRONTEND, frontend.wrong_rank, "TL203", ("`A`", "2-dimensional")),
+    RejectCase(
+        "used_outside_branch", _FRONTEND, frontend.used_outside_branch, "TL134", ("`doubled`",)
+    ),
 )
 
 KERNELS = (*COPY, *VECTOR_ADD, *SAFE_VALUE, *TRANSPOSE, *SCALARS, *STATEMENTS)

@@ -84,7 +84,7 @@ ATTENTION = (
     ),
     *(
         KernelCase(
-            name=f"mha_inference_{'causal' if causal else 'full'}",
+            name=f"mha_inference_{name}",
             row="example_mha_inference",
             tier=3,
             style="lazy",
@@ -95,7 +95,7 @@ ATTENTION = (
                 "batch": 1,
                 "heads": 2,
                 "seqlen_q": 35,
-                "seqlen_kv": 150,
+                "seqlen_kv": seqlen_kv,
                 "dim": 32,
                 "is_causal": causal,
                 "block_M": 16,
@@ -110,7 +110,12 @@ ATTENTION = (
                 "block_N": 64,
             },
         )
-        for causal in (False, True)
+        for name, causal, seqlen_kv in (
+            ("full", False, 230),
+            ("causal", True, 230),
+            # The last of the four splits begins behind the last key and must count for nothing.
+            ("empty_split", False, 150),
+        )
     ),
     *(
         KernelCase(

@@ -284,11 +284,10 @@ TOPK = tuple(
         device_sizes={"batch": 64, "seq_len": 32768, "topk": 2048},
         mutates=(1,),
         canonical=topk_selector.sort_rows,
-        targets=targets,
     )
-    for name, make, targets in (
-        ("topk_selector", topk_selector.tl_topk_impl, ("cpu", "cuda:sm_80")),
-        ("topk_selector_threads", topk_selector.tl_topk_threads, ("cuda:sm_80",)),
+    for name, make in (
+        ("topk_selector", topk_selector.tl_topk_impl),
+        ("topk_selector_threads", topk_selector.tl_topk_threads),
     )
 )
 

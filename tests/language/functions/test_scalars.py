@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 import tilelang.language as T
 from tests.support.tiles import check_tiles, diagnostics_in, statements
 from tilelang.dtypes import SCALARS
@@ -117,6 +118,13 @@ NUMBERS = [
 def test_numbers_stay_numbers(text: str, expected: float) -> None:
     for value in (value_of(text), eval(text, {"T": T})):
         assert type(value) is type(expected) and value == expected
+
+
+def test_numpy_integers_count_as_numbers() -> None:
+    import numpy as np
+
+    assert type(T.ceildiv(np.int64(100), 32)) is int
+    assert T.floordiv(np.int32(7), 2) == 3
 
 
 def test_index_functions_work_on_the_indices_of_a_layout() -> None:

@@ -29,8 +29,8 @@ COPIES = [
      "for i in T.Parallel(32):\n    T.copy(A[bx, i], s[bx, i])",
      "for i in T.Parallel(32):\n    s[bx, i] = A[bx, i]"),
     ("into a variable", "T.copy(V[3], y)", "y = V[3]"),
-    ("options", "T.copy(A[0, 0], s, coalesced_width=4, disable_tma=True, eviction_policy='evict_last')",
-     "T.copy(A[0:32, 0:64], s, coalesced_width=4, disable_tma=True, eviction_policy='evict_last')"),
+    ("options", "T.copy(A[0, 0], s, disable_tma=True, eviction_policy='evict_last')",
+     "T.copy(A[0:32, 0:64], s, disable_tma=True, eviction_policy='evict_last')"),
     ("annotations win", "T.copy(A[0, 0], s, coalesced_width=4, annotations={'coalesced_width': 2})",
      "T.copy(A[0:32, 0:64], s, coalesced_width=2)"),
     ("transpose", "T.transpose(s, t)", "T.transpose(s, t)"),
@@ -47,7 +47,8 @@ FILLS = [
 ]
 
 GEMMS = [
-    ("plain", "T.gemm(s, t, f)", "T.gemm(s, t, f, False, policy=T.GemmWarpPolicy.Square, k_pack=1)"),
+    ("plain", "T.gemm(s, t, f)",
+     "T.gemm(s, t, f, False, policy=T.GemmWarpPolicy.Square, k_pack=1)"),
     ("transposed", "T.gemm(s, s, f, transpose_B=True)",
      "T.gemm(s, s, f, False, transpose_B=True, policy=T.GemmWarpPolicy.Square, k_pack=1)"),
     ("both transposed, as numbers", "T.gemm(t, s, f, 1, 1)",
@@ -61,7 +62,8 @@ GEMMS = [
 ]  # fmt: skip
 
 REDUCTIONS = [
-    ("last dimension", "T.reduce_sum(f, g)", "T.reduce(f, g, kind='sum', dim=1, clear=True, batch=1)"),
+    ("last dimension", "T.reduce_sum(f, g)",
+     "T.reduce(f, g, kind='sum', dim=1, clear=True, batch=1)"),
     ("first dimension", "T.reduce_max(f, g, dim=0, clear=False)",
      "T.reduce(f, g, kind='max', dim=0, batch=1)"),
     ("kept as 1", "T.reduce_absmax(f, c, dim=1)",
@@ -95,8 +97,10 @@ ATOMICS = [
     ("element from element", "T.atomic_min(V[n], C[0, 0])", "T.atomic_min(V[n], C[0, 0])"),
     ("old value", "old = T.atomic_add(I[0], 1, return_prev=True)\nI[1] = old",
      "old = T.atomic_add(I[0], 1)\nI[1] = old"),
+    ("a counter of one element", "T.atomic_add(I[0:1], 1)", "T.atomic_add(I[0], 1)"),
     ("bits", "T.atomic_or(I[0], 4)", "T.atomic_or(I[0], 4)"),
-    ("two at once", "T.atomic_addx2(H[2 * n], s[0, 2])", "T.atomic_addx2(H[2 * n:2 * n + 2], s[0, 2:4])"),
+    ("two at once", "T.atomic_addx2(H[2 * n], s[0, 2])",
+     "T.atomic_addx2(H[2 * n:2 * n + 2], s[0, 2:4])"),
     ("four lanes", "T.atomic_addx4(V[0], T.float32x4(x, x, x, 1))",
      "T.atomic_addx4(V[0:4], T.float32x4(x, x, x, 1.0))"),
     ("load and store", "T.atomic_store(I[0], T.atomic_load(I[1], 'acquire') + 1, 'release')",

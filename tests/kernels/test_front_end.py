@@ -1,0 +1,29 @@
+"""Can every kernel file and every example be read from its text alone?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kernels.registry import REJECTED
+from tilelang.language.frontend import parse_static
+
+ROOT = Path(__file__).parents[2]
+PATHS = tuple(
+    path
+    for folder in ("tests/kernels", "examples")
+    for path in sorted((ROOT / folder).glob("*.py"))
+    if "import tilelang.language as T" in path.read_text() and not path.name.startswith("test_")
+)
+# These hold kernels that are wrong on purpose.
+WITH_REJECTED = {"cpu_atomic.py", "frontend.py", "nested_loops.py", "reshape.py"}
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_is_read_without_running_it(path: Path) -> None:
+    kernels = parse_static(path.read_text(), str(path))
+    assert len(kernels) > 0
+    codes = {d.code for parsed in kernels for d in parsed.diagnostics if d.is_error}
+    expected = {case.code for case in REJECTED} if path.name in WITH_REJECTED else set()
+    assert codes <= expected

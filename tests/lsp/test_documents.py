@@ -1,0 +1,180 @@
+"""Versions, edits and analyses that arrive late; a stand-in analyses when it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tests.lsp.asking import in_launch
+from tests.support.markers import kernel_text
+from tilelang_diagnostics import Diagnostic
+from tilelang_lsp.analysis import analyse
+from tilelang_lsp.documents import Document, Documents
+from tilelang_lsp.model import Analysis
+from tilelang_lsp.worker import WorkerFailed
+
+URI, PATH = "file:///kernel.py", "/kernel.py"
+TEXT = kernel_text(in_launch("s = T.alloc_shared((4,), 'int8')\nT.copy(missing, C)"))
+LINE = TEXT[: TEXT.index("s = ")].count("\n") + 1
+
+
+class Analyser:
+    """Analyses for real, but only once `go` is set; counts, and fails when told to."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.go = asyncio.Event()
+        self.go.set()
+        self.started = asyncio.Event()
+        self.failing = False
+
+    async def analyse(
+        self, text: str, path: str, values: Mapping[str, Any], target: str | None
+    ) -> Analysis:
+        self.texts.append(text)
+        self.started.set()
+        await self.go.wait()
+        if self.failing:
+            raise WorkerFailed("told to")
+        return analyse(text, path, values, target)
+
+
+class Editor:
+    """What an editor was told."""
+
+    def __init__(self, debounce: float = 0.0) -> None:
+        self.analyser = Analyser()
+        self.published: list[tuple[int, tuple[str, ...]]] = []
+        self.refreshes = 0
+        self.documents = Documents(self.analyser, self._publish, self._refresh, debounce=debounce)
+
+    def _publish(self, document: Document, found: tuple[Diagnostic, ...]) -> None:
+        self.published.append((document.version, tuple(d.code for d in found)))
+
+    def _refresh(self) -> None:
+        self.refreshes += 1
+
+    def hint_lines(self) -> list[int]:
+        return [hint.line for hint in self.documents.open_files[URI].hints]
+
+
+def run(story: Callable[[Editor], Awaitable[None]]) -> Editor:
+    async def main() -> Editor:
+        editor = Editor()
+        await asyncio.wait_for(story(editor), 30)
+        return editor
+
+    return asyncio.run(main())
+
+
+async def opened(editor: Editor, text: str = TEXT) -> None:
+    editor.documents.open(URI, PATH, 1, text)
+    await editor.documents.current(URI)
+
+
+def test_opening_publishes_findings_and_hints() -> None:
+    editor = run(opened)
+    assert editor.published == [(1, ("TL110",))]
+    assert editor.hint_lines() == [LINE]
+    assert editor.refreshes == 1
+
+
+def test_hints_move_at_once_with_an_edit() -> None:
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.analyser.go.clear()
+        editor.documents.change(URI, 2, "\n" + TEXT)
+        assert editor.hint_lines() == [LINE + 1]
+
+    run(story)
+
+
+def test_an_analysis_of_an_older_text_gives_hints_but_publishes_nothing() -> None:
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.analyser.go.clear()
+        editor.analyser.started.clear()
+        longer = TEXT.replace("T.copy", "t = T.alloc_shared((8,), 'int8')\n        T.copy")
+        editor.documents.change(URI, 2, longer)
+        await editor.analyser.started.wait()
+        editor.documents.change(URI, 3, "\n" + longer)
+        editor.analyser.go.set()
+        await editor.documents.current(URI)
+
+    editor = run(story)
+    assert [version for version, _ in editor.published] == [1, 3]
+    assert editor.hint_lines() == [LINE + 1, LINE + 2]
+    assert len(editor.analyser.texts) == 3
+
+
+def test_keystrokes_in_a_row_are_analysed_once() -> None:
+    async def story(editor: Editor) -> None:
+        editor.documents.debounce = 0.01
+        await opened(editor)
+        for version in range(2, 12):
+            editor.documents.change(URI, version, TEXT + "#" * version)
+        await editor.documents.current(URI)
+
+    editor = run(story)
+    assert editor.analyser.texts == [TEXT, TEXT + "#" * 11]
+
+
+def test_an_unreadable_text_keeps_hints_and_findings() -> None:
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.documents.change(URI, 2, "\n" + TEXT.replace("import tilelang\n", "import (\n"))
+        await editor.documents.current(URI)
+
+    editor = run(story)
+    assert editor.published[-1] == (2, ("TL101", "TL110"))
+    assert editor.hint_lines() == [LINE + 1]
+
+
+def test_nothing_is_refreshed_when_hints_moved_as_foreseen() -> None:
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.documents.change(URI, 2, "\n" + TEXT)
+        await editor.documents.current(URI)
+
+    assert run(story).refreshes == 1
+
+
+def test_a_failed_worker_leaves_what_was_known() -> None:
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.analyser.failing = True
+        editor.documents.change(URI, 2, TEXT + "#")
+        await editor.documents.current(URI)
+        assert editor.hint_lines() == [LINE]
+        editor.analyser.failing = False
+        editor.documents.change(URI, 3, TEXT)
+        await editor.documents.current(URI)
+
+    assert [version for version, _ in run(story).published] == [1, 3]
+
+
+def test_a_closed_document_is_forgotten() -> None:
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.documents.close(URI)
+        editor.documents.change(URI, 2, TEXT)
+        assert await editor.documents.current(URI) is None
+
+    assert len(run(story).published) == 1
+
+
+def test_new_settings_read_everything_again() -> None:
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.documents.values = {"n": 4}
+        editor.documents.reanalyse()
+        await editor.documents.current(URI)
+
+    assert len(run(story).analyser.texts) == 2
+
+
+def test_an_analysis_is_a_value() -> None:
+    analysis = analyse(TEXT, PATH)
+    assert replace(analysis) == analysis

@@ -1,0 +1,94 @@
+"""The process that analyses: it answers, it can be lost, and it can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kernels import gemm
+from tests.lsp.asking import in_launch
+from tests.support.markers import kernel_text
+from tilelang_lsp.analysis import analyse
+from tilelang_lsp.catalogue import read_catalogue
+from tilelang_lsp.worker import Worker, WorkerFailed
+
+TEXT = kernel_text(in_launch("T.copy(missing, C)"))
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    yield made
+    made.stop()
+
+
+def test_it_gives_what_analyse_gives(worker: Worker) -> None:
+    assert asyncio.run(worker.analyse(TEXT, "k.py", {}, None)) == analyse(TEXT, "k.py")
+
+
+def test_it_knows_the_language(worker: Worker) -> None:
+    assert asyncio.run(worker.catalogue()) == read_catalogue()
+
+
+def test_a_dead_process_fails_one_request_and_is_replaced(worker: Worker) -> None:
+    async def story() -> None:
+        await worker.catalogue()
+        assert worker._process is not None
+        worker._process.kill()
+        worker._process.wait()
+        assert (await worker.analyse(TEXT, "k.py", {}, None)).diagnostics
+
+    asyncio.run(story())
+
+
+def test_what_takes_too_long_is_ended() -> None:
+    # A timeout so short that the process is still starting.
+    worker = Worker(timeout=0.001)
+    with pytest.raises(WorkerFailed, match="took too long"):
+        asyncio.run(worker.analyse(TEXT, "k.py", {}, None))
+    worker.stop()
+
+
+def test_a_cancelled_request_does_not_answer_the_next(worker: Worker) -> None:
+    async def story() -> None:
+        first = asyncio.ensure_future(worker.analyse("tilelang = 1", "first.py", {}, None))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert (await worker.analyse(TEXT, "second.py", {}, None)).path == "second.py"
+
+    asyncio.run(story())
+
+
+def test_an_analysis_of_a_whole_file_travels() -> None:
+    with open(gemm.__file__) as source:
+        analysis = analyse(source.read(), gemm.__file__)
+    assert analysis.kernels
+    assert pickle.loads(pickle.dumps(analysis)) == analysis
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import tilelang_lsp.server",
+        f"from tilelang_lsp.analysis import analyse; analyse({TEXT!r}, 'k.py')",
+        "from tilelang_lsp.catalogue import read_catalogue; read_catalogue()",
+    ],
+)
+def test_neither_tvm_nor_torch_is_imported(code: str) -> None:
+    check = f"import sys\n{code}\nprint([m for m in ('tvm', 'torch', 'tvm_ffi') if m in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{check}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert result.stdout.strip() == "[]"
+
+
+def test_user_code_is_never_run(tmp_path: object) -> None:
+    text = kernel_text(f"open({str(tmp_path)!r} + '/ran', 'w')\n" + in_launch("T.clear(C)"))
+    analyse(text, "k.py")
+    assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
