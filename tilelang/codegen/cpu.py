@@ -16,7 +16,8 @@ from tilelang.codegen import cpu_types as types
 from tilelang.codegen.cpu_artifact import CpuArtifact, CpuLaunch, CpuMessage, CpuSlot
 from tilelang.codegen.cpu_bounds import Interval
 from tilelang.codegen.cpu_builder import Builder, Module, Val, integer
-from tilelang.codegen.cpu_calls import Calls, Unsupported
+from tilelang.codegen.cpu_calls import Calls
+from tilelang.codegen.cpu_element import Unsupported
 from tilelang.codegen.cpu_expr import Expressions, dtype_of
 from tilelang.codegen.cpu_launches import Launch, split_launches
 from tilelang.codegen.cpu_memory import Memory, mul64, row_major

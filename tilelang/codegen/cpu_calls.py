@@ -12,33 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tilelang.codegen import cpu_math
 from tilelang.codegen import cpu_types as types
+from tilelang.codegen.cpu_atomics import atomic_call
 from tilelang.codegen.cpu_builder import Builder, Val, integer
+from tilelang.codegen.cpu_element import VOID, Unsupported, attr_of, element_of
 from tilelang.dtypes import DType
 
 if TYPE_CHECKING:
     from tilelang.codegen.cpu_expr import Expressions
 
-VOID: Final = Val("void", "void")
-
 _SPACES = ("tirx", "prim", "tl")
-_ORDERS = {
-    "relaxed": "monotonic", "consume": "acquire", "acquire": "acquire", "release": "release",
-    "acq_rel": "acq_rel", "seq_cst": "seq_cst",
-}  # fmt: skip
 
 # Barriers within one block mean nothing once its threads have become loops.
 _NO_EFFECT = frozenset(
     {"sync_threads", "sync_warp", "fence_proxy_async", "assume", "annotate", "likely"}
 )
-
-
-class Unsupported(Exception):
-    """Something the CPU backend has no meaning for; `node` says where."""
-
-    def __init__(self, what: str, node: Any) -> None:
-        super().__init__(what)
-        self.what = what
-        self.node = node
 
 
 class Calls:
@@ -64,7 +51,7 @@ class Calls:
         if short in _NO_EFFECT:
             return VOID
         if short.startswith("atomic_"):
-            return self._atomic(x, e, short.removeprefix("atomic_"))
+            return atomic_call(x, e, short.removeprefix("atomic_"))
         if cpu_math.knows(short):
             return self._math(x, e, short)
         raise Unsupported(f"T.{short}", e)
@@ -174,7 +161,7 @@ class Calls:
         return x.memory.pointer(e.args[0])
 
     def op_address_of(self, x: Expressions, e: Any) -> Val:
-        view, offset = self._element(x, e.args[0])
+        view, offset = element_of(x, e.args[0])
         return x.memory.element(view, offset)
 
     op_access_ptr = op_address_of
@@ -195,123 +182,6 @@ class Calls:
 
     op_call_pure_extern = op_call_extern
 
-    # --- atomics ---
-
-    def _element(self, x: Expressions, region: Any) -> tuple[Any, Val]:
-        """The view and element offset of an operand passed by reference."""
-        if hasattr(region, "region"):
-            view = x.memory.view(region.source)
-            return view, x.memory.offset(view, [x.index(r.min) for r in region.region])
-        if hasattr(region, "indices"):
-            view = x.memory.view(region.source)
-            return view, x.memory.offset(view, [x.index(i) for i in region.indices])
-        view = x.memory.view(region)
-        return view, x.memory.offset(view, [integer(0, "i64") for _ in view.shape])
-
-    def _atomic(self, x: Expressions, e: Any, kind: str) -> Val:
-        view, offset = self._element(x, e.args[0])
-        pointer, dtype = x.memory.element(view, offset), view.dtype
-        order = _ORDERS[str(_attr(e, "memory_order", "relaxed"))]
-        if types.is_nibble(dtype):
-            raise Unsupported(f"an atomic on packed {dtype}", e)
-        if kind == "load":
-            return self._atomic_load(pointer, dtype, order)
-        values = [
-            types.convert(self.b, x.value(a), types.parse(str(a.ty)), dtype) for a in e.args[1:]
-        ]
-        if kind in ("addx2", "addx4"):
-            return self._vector_add(x, view, offset, values[0], int(kind[-1]))
-        if kind == "store":
-            self.b.do(
-                f"store atomic {_stored(self.b, values[0])}, {pointer} "
-                f"{_only(order, 'store')}, align {types.width(dtype)}"
-            )
-            return VOID
-        if kind == "cas":
-            return self._compare_and_swap(pointer, values[0], values[1], order)
-        old = self.update(pointer, dtype, kind, values[0], order)
-        if old is None:
-            raise Unsupported(f"T.atomic_{kind} of {dtype}", e)
-        return old
-
-    def _atomic_load(self, pointer: Val, dtype: DType, order: str) -> Val:
-        b = self.b
-        base = types.memory(dtype)
-        text = f"load atomic {base}, {pointer} {_only(order, 'load')}, align {types.width(dtype)}"
-        value = b.emit(text, base)
-        return b.compare("ne", value, integer(0, "i8")) if dtype.kind == "bool" else value
-
-    def _vector_add(
-        self, x: Expressions, view: Any, offset: Val, values: Val, lanes: int
-    ) -> Val:
-        olds = []
-        for i in range(lanes):
-            step = self.b.binary("add", offset, integer(i, "i64"))
-            pointer = x.memory.element(view, step)
-            lane = self.b.lane(values, i) if values.lanes > 1 else values
-            old = self.update(pointer, view.dtype, "add", lane, "monotonic")
-            assert old is not None
-            olds.append(old)
-        return self.b.pack(olds)
-
-    def update(
-        self, pointer: Val, dtype: DType, kind: str, value: Val, order: str
-    ) -> Val | None:
-        """Atomically `*pointer = kind(*pointer, value)`; the old value, None if impossible."""
-        b = self.b
-        if kind == "exch":
-            stored = _stored(b, value)
-            old = b.emit(f"atomicrmw xchg {pointer}, {stored} {order}", stored.base)
-            return b.compare("ne", old, integer(0, "i8")) if dtype.kind == "bool" else old
-        if dtype.is_float:
-            op = {"add": "fadd", "sub": "fsub", "max": "fmax", "min": "fmin"}.get(kind)
-        else:
-            sign = "" if dtype.kind == "int" else "u"
-            op = {
-                "add": "add", "sub": "sub", "max": f"{sign}max", "min": f"{sign}min",
-                "and": "and", "or": "or", "xor": "xor",
-            }.get(kind)  # fmt: skip
-        if op is None or dtype.kind == "bool":
-            return None
-        if not dtype.is_float or types.is_wide_float(dtype):
-            return b.emit(f"atomicrmw {op} {pointer}, {value} {order}", value.base)
-        return self._update_narrow(pointer, dtype, op, value, order)
-
-    def _update_narrow(self, pointer: Val, dtype: DType, op: str, value: Val, order: str) -> Val:
-        """A float the processor has no atomics for, through compare-and-swap of its bits."""
-        b = self.b
-        bits = f"i{8 * types.width(dtype)}"
-        operand = types.to_float(b, value, dtype)
-        first = b.emit(f"load atomic {bits}, {pointer} monotonic, align {types.width(dtype)}", bits)
-        head, done, before = b.label("cas"), b.label("swapped"), b.block
-        b.open(head)
-        # The value of the next attempt is only known below; its name is reserved here.
-        seen = b.label("%seen")
-        old = b.emit(f"phi {bits} [ {first.ref}, %{before} ], [ {seen}, %{head} ]", bits)
-        real = types.to_float(b, b.bitcast(old, types.register(dtype)), dtype)
-        if op in ("fmax", "fmin"):
-            combined = types.extremum(b, op.removeprefix("f"), real, operand)
-        else:
-            combined = b.binary(op, real, operand)
-        new = b.bitcast(types.from_float(b, combined, dtype), bits)
-        failure = _only(order, "load")
-        pair = f"cmpxchg {pointer}, {old}, {new} {order} {failure}"
-        swapped = b.emit(pair, "pair")
-        b.do(f"{seen} = extractvalue {{ {bits}, i1 }} {swapped.ref}, 0")
-        success = b.emit(f"extractvalue {{ {bits}, i1 }} {swapped.ref}, 1", "i1")
-        b.branch_if(success, done, head)
-        b.open(done)
-        return b.bitcast(old, types.register(dtype))
-
-    def _compare_and_swap(self, pointer: Val, expected: Val, new: Val, order: str) -> Val:
-        b = self.b
-        bits = {"float": "i32", "double": "i64", "half": "i16"}.get(expected.base, expected.base)
-        old, wanted = b.bitcast(expected, bits), b.bitcast(new, bits)
-        text = f"cmpxchg {pointer}, {old}, {wanted} {order} {_only(order, 'load')}"
-        pair = b.emit(text, "pair")
-        found = b.emit(f"extractvalue {{ {bits}, i1 }} {pair.ref}, 0", bits)
-        return b.bitcast(found, expected.base)
-
     # --- effects ---
 
     def op_thread_return(self, x: Expressions, e: Any) -> Val:
@@ -319,12 +189,12 @@ class Calls:
         return VOID
 
     def op_device_assert(self, x: Expressions, e: Any) -> Val:
-        text = str(e.args[1].value) if len(e.args) > 1 else str(_attr(e, "msg", ""))
+        text = str(e.args[1].value) if len(e.args) > 1 else str(attr_of(e, "msg", ""))
         self._fail(x.condition(e.args[0]), text, e)
         return VOID
 
     def op_print(self, x: Expressions, e: Any) -> Val:
-        message = str(_attr(e, "msg", ""))
+        message = str(attr_of(e, "msg", ""))
         parts, values = [], []
         for arg in e.args:
             if type(arg).__name__ == "StringImm":
@@ -369,25 +239,3 @@ def _computed(dtype: DType) -> DType:
 
 def _unsigned(dtype: DType) -> DType:
     return types.parse(f"uint{dtype.bits}").with_lanes(dtype.lanes)
-
-
-def _stored(b: Builder, value: Val) -> Val:
-    return b.cast("zext", value, "i8") if value.base == "i1" else value
-
-
-def _only(order: str, side: str) -> str:
-    """The part of a memory order that a plain load or store can have."""
-    allowed = {"load": ("acquire", "seq_cst"), "store": ("release", "seq_cst")}[side]
-    if order == "acq_rel":
-        return "acquire" if side == "load" else "release"
-    return order if order in allowed else "monotonic"
-
-
-def _attr(e: Any, key: str, default: Any) -> Any:
-    attrs = e.attrs
-    if attrs is None:
-        return default
-    try:
-        return attrs[key] if key in attrs else default
-    except TypeError:
-        return default

@@ -13,7 +13,8 @@ from typing import Any
 from tilelang.codegen import cpu_types as types
 from tilelang.codegen.cpu_bounds import INT32, Bounds, Interval
 from tilelang.codegen.cpu_builder import CONTRACT, Builder, Val, floating, integer
-from tilelang.codegen.cpu_calls import Calls, Unsupported
+from tilelang.codegen.cpu_calls import Calls
+from tilelang.codegen.cpu_element import Unsupported
 from tilelang.codegen.cpu_memory import Memory, View
 from tilelang.dtypes import DType
 

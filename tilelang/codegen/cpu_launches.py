@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilelang.codegen.cpu_calls import Unsupported
+from tilelang.codegen.cpu_element import Unsupported
 from tilelang.ir import attrs, build
 
 _HOST = ("Bind", "AssertStmt", "DeclBuffer")

@@ -15,7 +15,7 @@ from typing import Any
 from tilelang.codegen import cpu_types as types
 from tilelang.codegen.cpu_bounds import Interval
 from tilelang.codegen.cpu_builder import Builder, Val, integer
-from tilelang.codegen.cpu_calls import Unsupported
+from tilelang.codegen.cpu_element import Unsupported
 from tilelang.codegen.cpu_expr import Expressions, dtype_of
 from tilelang.codegen.cpu_memory import row_major
 from tilelang.codegen.cpu_vector import vector_form

@@ -76,8 +76,10 @@ def symbolic(name: str, dtype: Any = "int32") -> Any:
 
     >>> M = T.symbolic("M")
     """
-    warn("TL118", "`T.symbolic` is the old spelling of `T.dynamic`", help="write `T.dynamic`",
-         severity=Severity.WARNING)  # fmt: skip
+    message = "`T.symbolic` is the old spelling of `T.dynamic`"
+    if active_trace() is None:
+        warnings.warn(f"{message}; write `T.dynamic`", DeprecationWarning, stacklevel=3)
+    warn("TL118", message, help="write `T.dynamic`", fixes=_new_spelling("dynamic"))
     return _dims(name, dtype, "dim")
 
 
@@ -127,6 +129,20 @@ def empty(*shape: Any, dtype: Any = None) -> Any:
     buffer = Buffer(name, resolve_shape(tuple(extents)), element, "global", trace.span, "output")
     trace.facts.setdefault("empties", []).append(buffer)
     return buffer
+
+
+def _new_spelling(name: str) -> tuple[Fix, ...]:
+    """Replaces the function of the call in progress, `T.old`, by `T.new`."""
+    call = current_span()
+    if call is None:
+        return ()
+    trace = active_trace()
+    function = None if trace is None else trace.call_site.function
+    if function is None:
+        return ()
+    start = function.end_column - len("symbolic")
+    place = Span(function.file, function.end_line, start, function.end_line, function.end_column)
+    return (Fix(f"write `T.{name}`", (Edit(place, name),), Applicability.SAFE),)
 
 
 def _dims(name: str, dtype: Any, kind: Any) -> Any:

@@ -110,6 +110,19 @@ class _ModuleEnvironment:
         return iter(())
 
 
+# What can be said of code around kernels, which is ordinary Python and may do what it likes: only
+# what concerns a name of the language itself.
+_HOST_CODES = frozenset({"TL111", "TL112", "TL118", "TL230", "TL231"})
+
+
+class _HostTrace(Trace):
+    """The trace of module and factory bodies."""
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        if diagnostic.code in _HOST_CODES and not self.speculative:
+            super().report(diagnostic)
+
+
 class _StaticReader:
     """Interprets a module's text as host code and traces the kernels it defines."""
 
@@ -121,7 +134,7 @@ class _StaticReader:
         self.values = values
         self.target = target
         self.kernels: list[Parsed] = []
-        self.trace = Trace()
+        self.trace = _HostTrace()
         self.factories: list[str] = []
 
     def read(self) -> StaticResult:
@@ -137,7 +150,7 @@ class _StaticReader:
             for node in self.source.tree.body:
                 self._module_statement(frame, node)
             self._trace_functions(frame)
-        return StaticResult(tuple(self.kernels))
+        return StaticResult(tuple(self.kernels), tuple(self.trace.diagnostics))
 
     def _module_statement(self, frame: Frame, node: ast.stmt) -> None:
         """Definitions, imports and constants; never a call of a function of the file."""

@@ -67,9 +67,13 @@ class Matrix:
 
 
 def checked(
-    function: str, A: Any, B: Any, C: Any, transpose_A: Any, transpose_B: Any
+    function: str, A: Any, B: Any, C: Any, transpose_A: Any, transpose_B: Any, *,
+    half_of_b: bool = False,
 ) -> tuple[Region, Region, Region]:
-    """The three operands, their shapes, dtypes and memories checked against each other."""
+    """The three operands, their shapes, dtypes and memories checked against each other.
+
+    With `half_of_b` two blocks share the product and each holds half of B's columns.
+    """
     refuse_in_parallel(function)
     a = matrix(function, "A", A, transpose_A)
     b = matrix(function, "B", B, transpose_B)
@@ -78,7 +82,11 @@ def checked(
     if a.transposed is not None and b.transposed is not None:
         if arith.surely_different(a.columns, b.rows):
             _refuse_k(function, a, b, c)
-        check_product(function, a, b, c)
+        halves = arith.surely_different(b.columns, c.columns) and arith.same(
+            operators.binary("*", b.columns, 2), c.columns
+        )
+        if not (half_of_b and halves):
+            check_product(function, a, b, c)
     _check_dtypes(function, a, b, c)
     return a.region, b.region, c.region
 

@@ -67,17 +67,16 @@ def execute_try(frame: Frame, node: ast.Try) -> Flow:
 
     if not frame.host:
         reject("TL130", "`try` is not part of the language", help="exceptions do not exist on devices")
+    # Which handler takes what the body raises is Python's business.
+    frame.trace.speculative += 1
     try:
         return execute_block(frame, node.body)
     except HelperRaised:
-        # Which handler takes it is Python's business; what they bind is read, not believed.
-        frame.trace.speculative += 1
-        try:
-            for handler in node.handlers:
-                execute_block(frame, handler.body)
-        finally:
-            frame.trace.speculative -= 1
+        for handler in node.handlers:
+            execute_block(frame, handler.body)
         return "next"
+    finally:
+        frame.trace.speculative -= 1
 
 
 def _module(frame: Frame, name: str) -> Any:

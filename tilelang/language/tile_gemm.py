@@ -120,7 +120,9 @@ def tcgen05_gemm(
 
     >>> T.tcgen05_gemm(A_shared, B_shared, C_tmem, mbar=done, clear_accum=k == 0)
     """
-    operands = checked("tcgen05_gemm", A, B, C, transpose_A, transpose_B)
+    operands = checked(
+        "tcgen05_gemm", A, B, C, transpose_A, transpose_B, half_of_b=is_true(use_2cta)
+    )
     help = "allocate it with `T.alloc_tmem((M, N), 'float32')`"
     require_scope("tcgen05_gemm", "C", operands[2], TENSOR_MEMORY, help)
     options("tcgen05_gemm", annotations)

@@ -1,10 +1,10 @@
-"""Reductions of tiles along one dimension, and questions about whole tiles."""
+"""Reductions of tiles along one dimension."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tilelang.language import reducers, tile_scan
+from tilelang.language import questions, reducers, tile_scan
 from tilelang.language.catalog import language_function
 from tilelang.language.operands import (
     FRAGMENT,
@@ -16,7 +16,6 @@ from tilelang.language.operands import (
     declared,
     emit_tile,
     extents_text,
-    intrinsic,
     known,
     options,
     refuse_in_parallel,
@@ -28,7 +27,6 @@ from tilelang.language.operands import (
 from tilelang.program import arith
 from tilelang.program.buffer import Region
 from tilelang.program.context import reject
-from tilelang.program.expr import BOOL, Expr
 
 KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
 SCOPES = (*FRAGMENT, *SHARED, *LOCAL)
@@ -215,30 +213,6 @@ def reduce_bitxor(
     _reduce("reduce_bitxor", "bitxor", buffer, out, dim, clear, batch, False, annotations)
 
 
-@language_function("scalar")
-def any_of(buffer: TileLike) -> Expr:
-    """Whether any element of a buffer or region is not zero.
-
-    Args:
-        buffer: any tile; gives bool.
-
-    >>> if T.any_of(block_mask[by, bx, :]):
-    """
-    return intrinsic("any_of", (tile("any_of", "buffer", buffer),), BOOL)
-
-
-@language_function("scalar")
-def all_of(buffer: TileLike) -> Expr:
-    """Whether all elements of a buffer or region are not zero.
-
-    Args:
-        buffer: any tile; gives bool.
-
-    >>> if T.all_of(block_mask[by, bx, :]):
-    """
-    return intrinsic("all_of", (tile("all_of", "buffer", buffer),), BOOL)
-
-
 def _reduce(
     function: str, kind: str, buffer: Any, out: Any, dim: Any, clear: Any, batch: Any,
     nan_propagate: Any, annotations: Any,
@@ -323,5 +297,6 @@ def _batch(function: str, batch: Any) -> int | None:
 
 FUNCTIONS = (
     reduce, reduce_sum, reduce_max, reduce_min, reduce_abssum, reduce_absmax, reduce_bitand,
-    reduce_bitor, reduce_bitxor, any_of, all_of, *tile_scan.FUNCTIONS, *reducers.FUNCTIONS,
+    reduce_bitor, reduce_bitxor, *tile_scan.FUNCTIONS, *reducers.FUNCTIONS,
+    *questions.FUNCTIONS,
 )  # fmt: skip

@@ -39,7 +39,14 @@ def evaluate(dim: Dim, values: Mapping[Var, int]) -> int | None:
 
 
 def solve(dim: Dim, size: int, values: Mapping[Var, int]) -> tuple[Var, int] | None:
-    """The one unknown of `dim` that makes it `size`, if `dim` is affine in it."""
+    """The one unknown of `dim` that makes it `size`, if `dim` is affine in it.
+
+    `N // 2` gives the even N: a packed tensor holds whole bytes.
+    """
+    if isinstance(dim, ex.Binary) and dim.op == "//" and isinstance(dim.left, Var):
+        divisor = evaluate(dim.right, values)
+        if divisor and dim.left not in values:
+            return dim.left, size * divisor
     unknown = [v for v in dim_vars(dim) if v not in values]
     if len(unknown) != 1:
         return None

@@ -86,10 +86,10 @@ def test_documentation_is_complete(function: LanguageFunction) -> None:
 OURS = frozenset(
     f"tilelang.language.{module}"
     for module in (
-        "tile_copy", "async_copies", "tile_gemm", "tile_reduce", "tile_scan", "reducers", "views",
-        "atomics", "maths", "fast_maths", "integers", "casts", "threads", "warps", "annotations",
-        "gpu_barriers", "gpu_tensor_cores", "gpu_memory", "foreign", "warp_schedule", "fp8",
-        "utilities",
+        "tile_copy", "async_copies", "tile_gemm", "tile_reduce", "tile_scan", "reducers",
+        "questions", "views", "atomics", "maths", "fast_maths", "integers", "casts", "threads",
+        "warps", "annotations", "gpu_barriers", "gpu_tensor_cores", "gpu_memory", "foreign",
+        "warp_schedule", "fp8", "utilities",
     )
 )  # fmt: skip
 

@@ -166,6 +166,10 @@ CASES: list[tuple[str, str, str]] = [
         T.reduce_sum(f, g, batch=3)
      #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] not a power of two
      """, "2"),
+    ("question about a fragment", """
+        y = T.any_of(k)
+        #   ^^^^^^^^^^^ error[TL208] `k`, which is in fragment memory
+     """, "reduce it first"),
     ("scan: shape", """
         T.cumsum(s, t)
      #  ^^^^^^^^^^^^^^ error[TL212] `s` (32, 64) cannot go into `t` (64, 32)

@@ -88,6 +88,14 @@ REDUCTIONS = [
      "T.reducer_finalize(acc, g, batch=1)"),
 ]  # fmt: skip
 
+QUESTIONS = [
+    ("any", "if T.any_of(I[bx:bx + 2]):\n    I[9] = 1",
+     "if I[bx] != 0 or I[bx + 1] != 0:\n    I[9] = 1"),
+    ("all, as a tree", "I[9] = T.all_of(I[0:3])",
+     "I[9] = T.cast(I[0] != 0 and I[1] != 0 and I[2] != 0, 'int32')"),
+    ("of unknown length", "I[9] = T.any_of(I[0:n])", "I[9] = T.cast(T.any_of(I[0:n]), 'int32')"),
+]  # fmt: skip
+
 ATOMICS = [
     ("element", "T.atomic_add(V[n], 1)", "T.atomic_add(V[n], 1.0)"),
     ("tile at an origin", "T.atomic_add(C[bx * 32, 0], f)",
