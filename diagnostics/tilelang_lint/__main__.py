@@ -1,7 +1,7 @@
-"""`python -m tilelang_lint`."""
+"""`python -m tilelang_lint`, the same as `tilelang lint`."""
 
 import sys
 
-from tilelang_lint.cli import main
+from tilelang.cli import main
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(["lint", *sys.argv[1:]]))

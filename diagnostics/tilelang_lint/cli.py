@@ -2,117 +2,117 @@
 
 from __future__ import annotations
 
-import argparse
-import shutil
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from tilelang.cli.values import parse_set
-from tilelang_diagnostics import CompileError, Diagnostic, Severity, SourceMap
-from tilelang_lint import files, report
-from tilelang_lint.engine import INTERNAL, Settings, lint_text
-from tilelang_lint.selection import Selection
+import click
 
-EXIT_CLEAN, EXIT_FOUND, EXIT_USAGE, EXIT_INTERNAL = 0, 1, 2, 3
+from tilelang.cli.arguments import set_option, target_option
+from tilelang_diagnostics import Diagnostic, Severity, SourceMap
+from tilelang_lint.selection import Selection, selector_problem
 
-_EPILOG = """\
-exit codes:
-  0  nothing found, or remarks only
-  1  errors or warnings found
-  2  wrong usage
-  3  tilelang itself failed on a file (TL900); the other files were still checked
+EXIT_CLEAN, EXIT_FOUND, EXIT_INTERNAL = 0, 1, 3
 
-suppress a finding on its line, or on the line above, and say why:
-  T.copy(A, B)  # tilelang: ignore[copy-not-vectorised] eight elements, once per launch
+_EPILOG = """\b
+Exit status: 0 nothing found, or remarks only; 1 errors or warnings; 2 usage;
+3 tilelang itself failed on a file (TL900), the other files were checked.
 
-examples:
+\b
+Switch a finding off on its line, or on the line above, and say why:
+  T.copy(A, B)  # tilelang: ignore[copy-not-vectorised] once per launch
+
+\b
   tilelang lint kernels/
   tilelang lint gemm.py --set M=1000,N=512 --format json
   tilelang lint . --select TL2,TL3 --ignore bank-conflicts
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the result is the exit code."""
-    parser = _parser()
-    try:
-        arguments = parser.parse_args(argv)
-    except SystemExit as stop:  # argparse has printed why
-        return int(stop.code or 0)
-    try:
-        settings = _settings(arguments)
-    except (ValueError, CompileError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    found: list[Diagnostic] = []
-    texts: dict[str, str] = {}
-    paths = tuple(files.python_files(arguments.paths))
-    for path in paths:
-        found += _check(path, settings, texts)
-    _write(arguments, found, SourceMap(texts), len(paths))
-    return exit_code(found)
+def main(argv: Sequence[str]) -> int:
+    """Run the command; errors go to the `tilelang` command, which shows them."""
+    status = command.main(list(argv), prog_name="tilelang lint", standalone_mode=False)
+    return status if isinstance(status, int) else 0
 
 
 def exit_code(found: Sequence[Diagnostic]) -> int:
-    """The exit code for a set of findings."""
-    if any(d.code == INTERNAL for d in found):
+    """The exit status for a set of findings."""
+    if any(d.code.startswith("TL9") for d in found):
         return EXIT_INTERNAL
     bad = (Severity.ERROR, Severity.WARNING)
     return EXIT_FOUND if any(d.severity in bad for d in found) else EXIT_CLEAN
 
 
-def _check(path: str, settings: Settings, texts: dict[str, str]) -> tuple[Diagnostic, ...]:
-    reading = files.read(path)
-    if reading.text is None:
-        return settings.selection.keep([reading.problem] if reading.problem else [])
-    found = lint_text(reading.text, path, settings)
-    if found:
-        texts[path] = reading.text  # excerpts show what was checked, even if the file changes
+def _selectors(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The codes of repeated, comma-separated options; an unknown one is a usage error."""
+    found = tuple(part.strip() for item in given for part in item.split(",") if part.strip())
+    for selector in found:
+        problem = selector_problem(selector)
+        if problem is not None:
+            raise click.BadParameter(problem)
     return found
 
 
-def _write(
-    arguments: argparse.Namespace, found: Sequence[Diagnostic], sources: SourceMap, count: int
-) -> None:
-    if arguments.format == "json":
+@click.command(
+    "lint", epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)  # fmt: skip
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…", type=click.Path())
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text",
+    help="How findings are written.",
+)  # fmt: skip
+@click.option(
+    "--select", multiple=True, metavar="CODES", callback=_selectors,
+    help="Only these codes, names, or groups such as TL2; separated by commas.",
+)  # fmt: skip
+@click.option(
+    "--ignore", multiple=True, metavar="CODES", callback=_selectors, help="All but these."
+)
+@set_option
+@target_option
+def command(
+    paths: tuple[str, ...], form: str, select: tuple[str, ...], ignore: tuple[str, ...],
+    settings: tuple[str, ...], target: str | None,
+) -> int:  # fmt: skip
+    """Check kernel files without importing or running them.
+
+    PATH is a file, or a directory whose *.py files are checked.
+    """
+    # Imported when it runs, so that completion and --help stay quick.
+    from tilelang_lint import engine, files
+
+    wanted = engine.Settings(Selection(select, ignore), _values(settings), target)
+    found: list[Diagnostic] = []
+    texts: dict[str, str] = {}
+    names = tuple(files.python_files(paths))
+    for name in names:
+        reading = files.read(name)
+        if reading.text is None:
+            found += wanted.selection.keep(reading.problems)
+            continue
+        found += engine.lint_text(reading.text, name, wanted)
+        texts[name] = reading.text  # excerpts show what was checked, even if the file changes
+    _write(found, SourceMap(texts), len(names), form)
+    return exit_code(found)
+
+
+def _values(settings: tuple[str, ...]) -> dict[str, Any]:
+    if not settings:
+        return {}
+    from tilelang.cli.values import parse_settings
+
+    return parse_settings(settings)
+
+
+def _write(found: Sequence[Diagnostic], sources: SourceMap, count: int, form: str) -> None:
+    from tilelang.cli.output import terminal_width
+    from tilelang_lint import report
+
+    if form == "json":
         sys.stdout.write(report.as_json(found, count))
-        return
-    width = shutil.get_terminal_size((100, 24)).columns
-    sys.stdout.write(report.as_text(found, sources, count, width, sys.stdout.isatty()))
-
-
-def _settings(arguments: argparse.Namespace) -> Settings:
-    selection = Selection(_split(arguments.select), _split(arguments.ignore))
-    return Settings(selection, parse_set(arguments.set), arguments.target)
-
-
-def _split(given: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part.strip() for item in given for part in item.split(",") if part.strip())
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tilelang lint",
-        description="Check kernel files without importing or running them.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="files, or directories to search for *.py"
-    )
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="how findings are written"
-    )
-    parser.add_argument(
-        "--select", action="append", default=[], metavar="CODES",
-        help="report only these codes, names, or groups such as TL2 (comma-separated)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--ignore", action="append", default=[], metavar="CODES", help="leave these out"
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="values for the kernels' parameters, e.g. M=256,N=512",
-    )  # fmt: skip
-    parser.add_argument("--target", help="also check what this target lacks, e.g. cuda:sm_90a")
-    return parser
+    else:
+        colour = sys.stdout.isatty()
+        sys.stdout.write(report.as_text(found, sources, count, terminal_width(), colour))

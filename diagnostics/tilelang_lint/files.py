@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
-import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilelang_diagnostics import Diagnostic, Span, diagnose
+from tilelang.cli.files import read as read_file
+from tilelang_diagnostics import CompileError, Diagnostic, diagnose
 
 # Directories that hold no one's own kernels.
 SKIPPED_DIRECTORIES = frozenset(
@@ -19,11 +18,10 @@ SKIPPED_DIRECTORIES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file's text, or the diagnostic that says why there is none."""
+    """A file's text, or what says why there is none."""
 
-    path: str
     text: str | None
-    problem: Diagnostic | None = None
+    problems: tuple[Diagnostic, ...] = ()
 
 
 def python_files(paths: Iterable[str]) -> Iterator[str]:
@@ -40,27 +38,11 @@ def python_files(paths: Iterable[str]) -> Iterator[str]:
 def read(path: str) -> Reading:
     """The text of one file in its declared encoding. Never raises."""
     try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        return Reading(path, None, diagnose("TL103", f"{path} cannot be read: {reason}"))
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return Reading(path, data.decode(encoding).removeprefix("\ufeff"))
-    except (SyntaxError, LookupError) as error:
-        return Reading(path, None, _undecodable(path, 1, str(error)))
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return Reading(path, None, _undecodable(path, line, f"is not {error.encoding} text"))
-
-
-def _undecodable(path: str, line: int, reason: str) -> Diagnostic:
-    return diagnose(
-        "TL106",
-        f"{path} {reason}" if reason.startswith("is ") else f"{path}: {reason}",
-        Span(path, line, 1, line, 1),
-        help="save the file as UTF-8, or name its encoding in the first line: # coding: latin-1",
-    )
+        return Reading(read_file(Path(path)).removeprefix("\ufeff"))
+    except CompileError as error:
+        return Reading(None, error.diagnostics)
+    except ValueError as error:  # a null byte in the name
+        return Reading(None, (diagnose("TL103", f"cannot read {path!r}: {error}"),))
 
 
 def _below(directory: str) -> Iterator[str]:

@@ -29,7 +29,8 @@ def as_text(
     """Excerpts with carets, then one line that sums up."""
     render = render_ansi if colour else render_text
     counted = f"{files} file{'' if files == 1 else 's'}"
-    return f"{render(diagnostics, sources, width, summary=False)}{summary_line(diagnostics)} in {counted}\n"
+    excerpts = render(diagnostics, sources, width, summary=False)
+    return f"{excerpts}{summary_line(diagnostics)} in {counted}\n"
 
 
 def as_json(diagnostics: Sequence[Diagnostic], files: int) -> str:

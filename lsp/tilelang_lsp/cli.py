@@ -24,7 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         filename=arguments.log_file, level=level, format="%(asctime)s %(levelname)s %(message)s"
     )
     # pygls logs the whole text of every message at INFO, and answered cancellations as warnings.
-    logging.getLogger("pygls").setLevel(logging.WARNING if level <= logging.DEBUG else logging.ERROR)
+    quiet = logging.WARNING if level <= logging.DEBUG else logging.ERROR
+    logging.getLogger("pygls").setLevel(quiet)
     worker = Worker()
     # lsprotocol takes most of a second to import: the worker imports the compiler meanwhile.
     worker.start()

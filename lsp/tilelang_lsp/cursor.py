@@ -136,7 +136,8 @@ def _scan(text: str, line: int, column: int) -> _Scan:
 def _bracket(brackets: list[_Bracket], before: str, position: int) -> None:
     character = before[position]
     if character in _OPENERS:
-        brackets.append(_Bracket(character, _called(before[max(0, position - 120) : position]), [""]))
+        called = _called(before[max(0, position - 120) : position])
+        brackets.append(_Bracket(character, called, [""]))
     elif character in _CLOSERS:
         if brackets:
             brackets.pop()
@@ -149,7 +150,9 @@ def _bracket(brackets: list[_Bracket], before: str, position: int) -> None:
 
 def _called(before: str) -> str:
     """The dotted name right before a bracket, unless it is being defined there."""
-    match = re.search(r"(?P<define>\b(?:def|class)\s+)?(?P<name>(?:[^\W\d]\w*\.)*[^\W\d]\w*)\s*$", before)
+    match = re.search(
+        r"(?P<define>\b(?:def|class)\s+)?(?P<name>(?:[^\W\d]\w*\.)*[^\W\d]\w*)\s*$", before
+    )
     return "" if match is None or match["define"] else match["name"]
 
 

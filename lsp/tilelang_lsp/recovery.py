@@ -22,7 +22,9 @@ _HEADER = re.compile(
     r"(?P<indent>\s*)(?:async\s+)?"
     r"(?P<word>for|with|if|elif|else|while|def|class|try|except|finally)\b(?P<rest>.*)"
 )
-_ASSIGNMENT = re.compile(r"(?P<indent>\s*)(?P<names>\(?\s*\w+(?:\s*,\s*\w+)*\s*\)?)\s*(?::[^=]+)?=(?!=)")
+_ASSIGNMENT = re.compile(
+    r"(?P<indent>\s*)(?P<names>\(?\s*\w+(?:\s*,\s*\w+)*\s*\)?)\s*(?::[^=]+)?=(?!=)"
+)
 _NEEDS_BODY = re.compile(r"expected an indented block after .* on line (\d+)")
 
 

@@ -109,7 +109,7 @@ class TilelangServer(LanguageServer):
             self.workspace_inlay_hint_refresh(None)
 
     def configure(self, settings: object) -> None:
-        """Take the client's settings: `{"values": {…}, "target": …, "inlayHints": {"enable": …}}`."""
+        """Take `{"values": {…}, "target": …, "inlayHints": {"enable": …}}` from the client."""
         if not isinstance(settings, Mapping):
             return
         values = settings.get("values")

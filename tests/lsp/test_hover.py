@@ -69,7 +69,8 @@ def test_the_same_name_of_another_module_is_not_ours() -> None:
 
 
 def test_a_kernel_says_its_launch() -> None:
-    text = in_launch("T.clear(C)", grid="2, 3").replace("main(", "ma$0in(").replace("bx:", "(x, y):")
+    text = in_launch("T.clear(C)", grid="2, 3").replace("bx:", "(x, y):")
+    text = text.replace("main(", "ma$0in(")
     assert "grid (2, 3), threads (128)" in hovered(text)
 
 

@@ -35,7 +35,8 @@ def place(text: str) -> tuple[str, int, int]:
 def text_at(text: str, range_: dict[str, Any]) -> str:
     """The text an LSP range on one line covers."""
     line = text.split("\n")[range_["start"]["line"]].encode("utf-16-le")
-    return line[range_["start"]["character"] * 2 : range_["end"]["character"] * 2].decode("utf-16-le")
+    start, end = range_["start"]["character"] * 2, range_["end"]["character"] * 2
+    return line[start:end].decode("utf-16-le")
 
 
 def test_what_it_offers(client: Client) -> None:

@@ -75,7 +75,9 @@ def test_lines_keep_their_numbers() -> None:
     assert found.text.count("\n") == text.count("\n")
 
 
-@pytest.mark.parametrize("text", ["import tilelang.language as\n", "from tilelang import (\nx = 1\n"])
+@pytest.mark.parametrize(
+    "text", ["import tilelang.language as\n", "from tilelang import (\nx = 1\n"]
+)
 def test_a_file_without_its_imports_is_not_guessed_at(text: str) -> None:
     assert recover(text) is None
 

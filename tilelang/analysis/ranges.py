@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tilelang.ir import build, tirx
-from tilelang.ir.visit import collect, contains
+from tilelang.ir.visit import collect, contains, substitute, uses
 
 # Z3 gives up after this much work (deterministic, unlike a time limit); measured 2026-11 on the
 # guards of the examples: proofs that succeed need less than a tenth of it.
@@ -102,6 +102,15 @@ def is_integer(expr: tirx.Expr) -> bool:
     """Whether `expr` is one integer."""
     dtype = build.dtype_of(expr)
     return dtype.startswith(("int", "uint")) and build.lanes_of(dtype) == 1
+
+
+def linear_step(analyzer: tirx.Analyzer, expr: tirx.Expr, var: tirx.Var) -> int | None:
+    """How much `expr` grows per step of `var`, when that is a constant."""
+    if not uses(expr, [var]):
+        return 0
+    one = build.const(1, build.dtype_of(var))
+    moved = substitute(expr, {var: tirx.Add(var, one)})
+    return build.int_value(analyzer.simplify(tirx.Sub(moved, expr)))
 
 
 def written_buffers(node: Any) -> frozenset[tirx.Buffer]:

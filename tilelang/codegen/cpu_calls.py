@@ -8,13 +8,15 @@ of the kernel. A call without a meaning here is refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tilelang.codegen import cpu_math
 from tilelang.codegen import cpu_types as types
 from tilelang.codegen.cpu_atomics import atomic_call
 from tilelang.codegen.cpu_builder import Builder, Val, integer
 from tilelang.codegen.cpu_element import VOID, Unsupported, attr_of, element_of
+from tilelang.codegen.cpu_print import print_buffer, print_values
+from tilelang.codegen.cpu_regions import any_element
 from tilelang.dtypes import DType
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ _SPACES = ("tirx", "prim", "tl")
 
 # Barriers within one block mean nothing once its threads have become loops.
 _NO_EFFECT = frozenset(
-    {"sync_threads", "sync_warp", "fence_proxy_async", "assume", "annotate", "likely"}
+    {"sync_threads", "sync_warp", "assume"}
 )
 
 
@@ -131,10 +133,18 @@ class Calls:
         return b.emit(f"bitcast {value} to {wide}", base, target.lanes)
 
     def op_extract_lane(self, x: Expressions, e: Any) -> Val:
-        return self.b.lane(x.value(e.args[0]), int(e.args[1].value))
+        return self.b.lane(x.value(e.args[0]), int(attr_of(e, "lane", 0)))
 
-    def op_make_vector(self, x: Expressions, e: Any) -> Val:
-        return self.b.pack([x.value(a) for a in e.args])
+    def op_ldexp(self, x: Expressions, e: Any) -> Val:
+        b, dtype = self.b, types.parse(str(e.ty))
+        value = x.as_float(e.args[0])
+        source = types.parse(str(e.args[1].ty))
+        steps = types.convert(b, x.value(e.args[1]), source, types.parse("int32"))
+        lanes = f"v{value.lanes}" if value.lanes > 1 else ""
+        width = "f64" if value.base == "double" else "f32"
+        name = f"llvm.ldexp.{lanes}{width}.{lanes}i32"
+        scaled = b.call(name, value.base, [value, b.splat(steps, value.lanes)], value.lanes)
+        return types.from_float(b, scaled, dtype)
 
     def op_bfe(self, x: Expressions, e: Any) -> Val:
         """Bits [position, position + length) of an integer."""
@@ -149,38 +159,53 @@ class Calls:
         return b.binary("and", shifted, mask)
 
     def op_dp4a(self, x: Expressions, e: Any) -> Val:
-        """The dot product of four packed int8 pairs, added to an int32."""
+        """`C += dot(A, B)` of four int8 each, all passed by reference."""
         b = self.b
-        sides = [b.emit(f"bitcast {x.value(a)} to <4 x i8>", "i8", 4) for a in e.args[:2]]
-        wide = [b.cast("sext", side, "i32") for side in sides]
+        wide = []
+        for operand in e.args[:2]:
+            view, offset = element_of(x, operand)
+            wide.append(b.cast("sext", x.memory.load(view, offset, 4), "i32"))
         product = b.binary("mul", *wide)
         total = b.call("llvm.vector.reduce.add.v4i32", "i32", [product])
-        return b.binary("add", total, x.value(e.args[2])) if len(e.args) > 2 else total
+        view, offset = element_of(x, e.args[2])
+        x.memory.store(view, offset, b.binary("add", total, x.memory.load(view, offset)))
+        return VOID
+
+    # --- addresses and foreign functions ---
 
     def op_buffer_data(self, x: Expressions, e: Any) -> Val:
         return x.memory.pointer(e.args[0])
 
     def op_address_of(self, x: Expressions, e: Any) -> Val:
         view, offset = element_of(x, e.args[0])
-        return x.memory.element(view, offset)
+        if len(e.args) > 1:
+            offset = self.b.binary("add", offset, x.index(e.args[1]))
+        return self._handle(x.memory.element(view, offset), e)
 
     op_access_ptr = op_address_of
+    op_flat_access_ptr = op_address_of
+
+    def _handle(self, pointer: Val, e: Any) -> Val:
+        """A pointer as the IR types it: an int64 where it has no pointer type."""
+        if type(e.ty).__name__ == "PointerType":
+            return pointer
+        return self.b.cast("ptrtoint", pointer, "i64")
 
     def op_isnullptr(self, x: Expressions, e: Any) -> Val:
         pointer = x.value(e.args[0])
         return self.b.emit(f"icmp eq {pointer}, null", "i1")
 
     def op_call_extern(self, x: Expressions, e: Any) -> Val:
-        name = str(e.args[0].value)
-        args = [x.value(a) for a in e.args[1:]]
-        if str(e.ty) in ("void", ""):
-            callee = self.b.module.declare(name, "void", [a.type for a in args])
-            self.b.do(f"call void {callee}({', '.join(map(str, args))})")
-            return VOID
+        name = str(attr_of(e, "function", ""))
+        args = [self.b.module.string(str(text)) for text in attr_of(e, "strings", ())]
+        for arg in e.args:
+            if hasattr(arg, "region"):
+                view, offset = element_of(x, arg)
+                args.append(x.memory.element(view, offset))
+            else:
+                args.append(x.value(arg))
         dtype = types.parse(str(e.ty))
         return self.b.call(name, types.register(dtype), args, dtype.lanes)
-
-    op_call_pure_extern = op_call_extern
 
     # --- effects ---
 
@@ -194,41 +219,23 @@ class Calls:
         return VOID
 
     def op_print(self, x: Expressions, e: Any) -> Val:
-        message = str(attr_of(e, "msg", ""))
-        parts, values = [], []
-        for arg in e.args:
-            if type(arg).__name__ == "StringImm":
-                message = str(arg.value) if not message else message
-                continue
-            code, value = self._printed(x, arg)
-            parts.append(code)
-            values.append(value)
-        text = " ".join([message.replace("%", "%%"), *parts]).strip()
-        self.print_line(text, values)
+        print_values(x, e)
         return VOID
 
-    def print_line(self, text: str, values: list[Val]) -> None:
-        """printf one line and push it out."""
-        b = self.b
-        printf = b.module.declare("printf", "i32", ["ptr"], vararg=True)
-        args = [b.module.string(text + "\n"), *values]
-        b.emit(f"call i32 (ptr, ...) {printf}({', '.join(map(str, args))})", "i32")
-        flush = b.module.declare("fflush", "i32", ["ptr"])
-        b.emit(f"call i32 {flush}(ptr null)", "i32")
+    def op_print_buffer(self, x: Expressions, e: Any) -> Val:
+        print_buffer(x, e)
+        return VOID
 
-    def _printed(self, x: Expressions, e: Any) -> tuple[str, Val]:
-        dtype = types.parse(str(e.ty))
-        value = x.value(e)
-        return printed_form(self.b, value, dtype)
+    def op_any_of(self, x: Expressions, e: Any) -> Val:
+        return any_element(x, e.args[0], every=False)
 
+    def op_all_of(self, x: Expressions, e: Any) -> Val:
+        return any_element(x, e.args[0], every=True)
 
-def printed_form(b: Builder, value: Val, dtype: DType) -> tuple[str, Val]:
-    """How printf shows a value, and the value as a vararg passes it."""
-    if dtype.is_float:
-        return "%g", b.cast("fpext", types.to_float(b, value, dtype), "double")
-    if dtype.kind == "bool" or dtype.kind == "uint":
-        return "%llu", b.cast("zext", value, "i64")
-    return "%lld", b.cast("sext", value, "i64")
+    def op_annotate(self, x: Expressions, e: Any) -> Val:
+        if str(getattr(e.args[0], "value", "")) == "import_source":
+            raise Unsupported("T.import_source", e)
+        return VOID
 
 
 def _computed(dtype: DType) -> DType:

@@ -6,7 +6,8 @@ functions and loops are keyed by the constants below, operators by `tile()` and 
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 # Functions.
 GLOBAL_SYMBOL: Final = "global_symbol"
@@ -45,6 +46,21 @@ OP_PREFIX: Final = "tl."
 
 BLOCK_TAGS: Final = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 THREAD_TAGS: Final = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """A Python object in an attribute, such as a layout; TVM turns a bare callable into its own."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+def unheld(value: Any) -> Any:
+    """What `value` holds, or `value` itself."""
+    return value.value if isinstance(value, Held) else value
 
 
 def op_name(name: str) -> str:

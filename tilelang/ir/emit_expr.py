@@ -9,6 +9,7 @@ from typing import Any
 
 from tilelang.dtypes import DType
 from tilelang.ir import build, intrinsics, tirx
+from tilelang.ir.attrs import Held
 from tilelang.ir.spans import TirSpan, to_tir
 from tilelang.program import buffer as bf
 from tilelang.program import expr as ex
@@ -206,7 +207,9 @@ def _literal(value: Any) -> Any:
         return [_literal(v) for v in value]
     if isinstance(value, dict):
         return {str(k): _literal(v) for k, v in value.items()}
-    return value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return Held(value)
 
 
 def _alignment(buffer: bf.Buffer) -> int:

@@ -59,6 +59,18 @@ def print_function(func: tirx.PrimFunc) -> IRText:
     return IRText(tuple(printer.lines))
 
 
+def print_statement(stmt: tirx.Stmt) -> str:
+    """The first line of `stmt`, as `print_function` writes it."""
+    printer = _Printer()
+    printer.statement(stmt)
+    return printer.lines[0].text if printer.lines else "pass"
+
+
+def print_expression(expr: tirx.Expr) -> str:
+    """`expr` as `print_function` writes it."""
+    return ExprText().expr(expr)
+
+
 def _trailer(span: Span | None) -> str:
     if span is None:
         return ""
@@ -114,7 +126,7 @@ class _Printer:
 
     def _block(self, stmt: Any) -> None:
         before = len(self.lines)
-        self._statement(stmt)
+        self.statement(stmt)
         if len(self.lines) == before:
             self._line("pass", stmt.span)
 
@@ -124,7 +136,7 @@ class _Printer:
         self._block(body)
         self._depth -= 1
 
-    def _statement(self, s: Any) -> None:
+    def statement(self, s: Any) -> None:
         rule = self._rules.get(type(s).__name__)
         if rule is None:
             self._line(f"# {type(s).__name__}", getattr(s, "span", None))
@@ -133,7 +145,7 @@ class _Printer:
 
     def _seq(self, s: Any) -> None:
         for stmt in s.seq:
-            self._statement(stmt)
+            self.statement(stmt)
 
     # Storage.
 
@@ -243,7 +255,7 @@ class _Printer:
         if key == attrs.THREAD_EXTENT:
             self._launch(s)
         elif key == attrs.LAUNCH:
-            self._statement(s.body)
+            self.statement(s.body)
         elif key.startswith(attrs.SCOPED):
             said = dict(s.node).get("args", ())
             args = ", ".join(str(a) for a in said)
@@ -292,6 +304,8 @@ class _Printer:
                 kind = said.pop("kind")
                 if said.pop("clear", True) is False:
                     said["clear"] = "False"
+                if said.get("batch") == 1:
+                    del said["batch"]
                 text = self._call(f"reduce_{kind}", args, said)
             case "scan":
                 names = {"sum": "cumsum", "max": "cummax"}

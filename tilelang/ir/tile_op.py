@@ -7,13 +7,17 @@ the operation touches and how it lowers. Passes know operations only through thi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.spans import TirSpan
 from tilelang.program.tile_ops import SCHEMAS
+
+if TYPE_CHECKING:
+    from tilelang.ir.layout_context import LayoutContext
+    from tilelang.layout.constraints import Constraint
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,6 +165,10 @@ class TileOp:
         """Regions whose elements may differ after the operation."""
         raise NotImplementedError(type(self).__name__)
 
+    def constrain(self, ctx: LayoutContext) -> Iterator[Constraint]:
+        """What the operation demands of the layouts of its operands; nothing by default."""
+        yield from ()
+
     def lower(self, ctx: LowerContext) -> tirx.Stmt:
         """Loops and scalar statements that do the work on `ctx.target`."""
         if ctx.target.split(":")[0] == "cpu":
@@ -226,4 +234,4 @@ def _plain(value: Any) -> Any:
         return value
     if type(value).__name__ in ("Array", "List"):
         return tuple(_plain(v) for v in value)
-    return value
+    return attrs.unheld(value)

@@ -39,7 +39,6 @@ from tilelang.language.types import (
     make_tensor,
     ptr,
 )
-from tilelang.program import operators
 from tilelang.program.buffer import Buffer
 
 FAMILIES = (
@@ -54,20 +53,7 @@ CONSTANTS: dict[str, Any] = {
 }
 
 
-def _cast_or_vector(target: DType, *values: Any) -> Any:
-    """`T.float32(x)` converts; `T.float32x2(a, b)` builds a vector from its lanes."""
-    from tilelang.program.context import current_span
-    from tilelang.program.expr import Vector
-
-    if len(values) == 1:
-        return operators.cast(values[0], target)
-    if not values and target.lanes == 1:
-        return target
-    lanes = tuple(operators.as_expr(v, target.scalar) for v in values)
-    return Vector(lanes, target.scalar.with_lanes(len(lanes)), current_span())
-
-
-DType.convert = _cast_or_vector
+DType.convert = casts.convert
 
 _DTYPES: dict[str, DType] = {
     **SCALARS,

@@ -61,6 +61,7 @@ def _call_language(
     trace.call_site = CallSite(
         tuple(frame.span(a) for a in node.args if not isinstance(a, ast.Starred)),
         tuple((k.arg, frame.span(k.value)) for k in node.keywords if k.arg is not None),
+        frame.span(node.func),
     )
     try:
         if isinstance(function, LanguageFunction):

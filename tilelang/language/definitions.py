@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,9 +15,9 @@ from tilelang.language.frame import Definition, LiveEnvironment
 from tilelang.language.source import source_of
 from tilelang.language.types import resolve_dtype, resolve_shape
 from tilelang.program.buffer import Buffer
-from tilelang.program.context import active_trace, reject, warn
+from tilelang.program.context import active_trace, called_name_span, reject, warn
 from tilelang.program.expr import Expr, Var
-from tilelang_diagnostics.model import Severity
+from tilelang_diagnostics.model import Applicability, Edit, Fix
 
 
 def definition_of(function: Callable[..., Any], captured: Mapping[str, Any]) -> Definition:
@@ -79,7 +80,11 @@ def symbolic(name: str, dtype: Any = "int32") -> Any:
     message = "`T.symbolic` is the old spelling of `T.dynamic`"
     if active_trace() is None:
         warnings.warn(f"{message}; write `T.dynamic`", DeprecationWarning, stacklevel=3)
-    warn("TL118", message, help="write `T.dynamic`", fixes=_new_spelling("dynamic"))
+    spelled = called_name_span("symbolic")
+    fixes = () if spelled is None else (
+        Fix("write `T.dynamic`", (Edit(spelled, "dynamic"),), Applicability.SAFE),
+    )
+    warn("TL118", message, span=spelled, help="write `T.dynamic`", fixes=fixes)
     return _dims(name, dtype, "dim")
 
 
@@ -129,20 +134,6 @@ def empty(*shape: Any, dtype: Any = None) -> Any:
     buffer = Buffer(name, resolve_shape(tuple(extents)), element, "global", trace.span, "output")
     trace.facts.setdefault("empties", []).append(buffer)
     return buffer
-
-
-def _new_spelling(name: str) -> tuple[Fix, ...]:
-    """Replaces the function of the call in progress, `T.old`, by `T.new`."""
-    call = current_span()
-    if call is None:
-        return ()
-    trace = active_trace()
-    function = None if trace is None else trace.call_site.function
-    if function is None:
-        return ()
-    start = function.end_column - len("symbolic")
-    place = Span(function.file, function.end_line, start, function.end_line, function.end_column)
-    return (Fix(f"write `T.{name}`", (Edit(place, name),), Applicability.SAFE),)
 
 
 def _dims(name: str, dtype: Any, kind: Any) -> Any:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilelang.analysis.ranges import linear_step
 from tilelang.analysis.reductions import is_reduction
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.tile_op import op_of
-from tilelang.ir.visit import Rewriter, collect, substitute, uses, with_body
+from tilelang.ir.visit import Rewriter, collect, uses, with_body
 from tilelang.passes.context import PassContext
 
 
@@ -157,15 +158,6 @@ def _strides(index: tirx.Expr, nest: list[Any]) -> list[int] | None:
             return None
         strides.append(step)
     return strides
-
-
-def linear_step(analyzer: tirx.Analyzer, expr: tirx.Expr, var: tirx.Var) -> int | None:
-    """How much `expr` grows per step of `var`, when that is a constant."""
-    if not uses(expr, [var]):
-        return 0
-    one = build.const(1, build.dtype_of(var))
-    moved = substitute(expr, {var: tirx.Add(var, one)})
-    return build.int_value(analyzer.simplify(tirx.Sub(moved, expr)))
 
 
 def _has_ordered_effects(body: tirx.Stmt) -> bool:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelang.analysis.ranges import Prover, conjuncts, is_integer
+from tilelang.analysis.ranges import Prover, conjuncts, is_integer, linear_step
 from tilelang.ir import build, tirx
 from tilelang.ir.visit import Rewriter, collect, contains, substitute, uses, with_body
 from tilelang.passes.context import PassContext
 from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
-from tilelang.passes.serialize_dependent import linear_step, parallel_nest_of
+from tilelang.passes.serialize_dependent import parallel_nest_of
 
 # More than this many different guards are unlikely to hold together.
 _MOST_GUARDS = 8

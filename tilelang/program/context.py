@@ -29,10 +29,11 @@ class Reject(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """Where the arguments of the language call in progress stand in the user's text."""
+    """Where the language call in progress and its arguments stand in the user's text."""
 
     positional: tuple[Span, ...] = ()
     keywords: tuple[tuple[str, Span], ...] = ()
+    function: Span | None = None
 
 
 class Trace:
@@ -155,6 +156,16 @@ def argument_span(keyword: str, position: int | None = None) -> Span | None:
     if position is not None and position < len(trace.call_site.positional):
         return trace.call_site.positional[position]
     return trace.span
+
+
+def called_name_span(name: str) -> Span | None:
+    """The span of `name` in the call in progress, `T.name(…)`."""
+    trace = active_trace()
+    function = None if trace is None else trace.call_site.function
+    if function is None:
+        return None
+    end = function.end_column
+    return Span(function.file, function.end_line, end - len(name), function.end_line, end)
 
 
 def make_diagnostic(

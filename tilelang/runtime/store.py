@@ -64,7 +64,9 @@ class Store:
                 raise Damaged("its index is missing") from None
             return None
         except NotADirectoryError:
-            raise Damaged("it is a file") from None
+            if path.exists():
+                raise Damaged("it is a file") from None
+            return None  # so is a folder above it: there is no store here
         except (OSError, UnicodeDecodeError) as error:
             raise Damaged(str(error)) from error
         return _check(path, text)

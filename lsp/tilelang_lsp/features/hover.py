@@ -54,5 +54,6 @@ def _kernel(kernel: Kernel) -> str:
     for launch in kernel.launches:
         lines.append(f"grid ({', '.join(launch.grid)}), threads ({', '.join(launch.threads)})")
     if kernel.values:
-        lines.append("assumed: " + ", ".join(f"`{name} = {value}`" for name, value in kernel.values))
+        values = ", ".join(f"`{name} = {value}`" for name, value in kernel.values)
+        lines.append(f"assumed: {values}")
     return "\n\n".join(lines)

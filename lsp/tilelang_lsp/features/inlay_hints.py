@@ -49,8 +49,8 @@ def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
             label = f" {symbol.detail}"
         case _:
             return None
-    notes = "".join(f"\n{note}" for note in symbol.notes)
-    return Hint(span.line, span.end_column, shorten(label), f"{symbol.name}: {symbol.detail}{notes}")
+    tooltip = "\n".join((f"{symbol.name}: {symbol.detail}", *symbol.notes))
+    return Hint(span.line, span.end_column, shorten(label), tooltip)
 
 
 def _is_news(symbol: Symbol, before: str, behind: str) -> bool:

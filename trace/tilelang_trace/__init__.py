@@ -1,0 +1,1 @@
+"""What every pass did to a kernel: `tilelang trace`."""
