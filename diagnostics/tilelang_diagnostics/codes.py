@@ -399,6 +399,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, RuntimeError),
     Code("TL723", "result-mismatch", "a result that differs from the reference",
          _ERROR, AssertionError),
+    Code("TL724", "every-config-failed", "no configuration of a tuning run works",
+         _ERROR, RuntimeError),
     Code("TL725", "bad-set-value", "a --set that is not NAME=VALUE", _ERROR, ValueError),
     Code("TL726", "unsupported-parameter", "inputs cannot be made for a parameter",
          _ERROR, ValueError),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from tilelang.checks import ON_REQUEST
 from tilelang.language.frontend import Parsed, StaticResult, parse_static
 from tilelang_diagnostics import Diagnostic, Span, diagnose
 from tilelang_lint.rules import RULES, Rule, Subject
@@ -38,7 +39,8 @@ def lint_text(
     settings = settings or Settings()
     if not mentions_tilelang(text):
         return ()
-    subject = read_kernels(text, path, settings.values, settings.target)
+    asked = [code for code in ON_REQUEST if settings.selection.asks_for(code)]
+    subject = read_kernels(text, path, settings.values, settings.target, asked)
     found = check(subject, rules)
     return settings.selection.keep(without_suppressed(found, text, path))
 
@@ -49,10 +51,14 @@ def mentions_tilelang(text: str) -> bool:
 
 
 def read_kernels(
-    text: str, path: str, values: Mapping[str, Any] | None = None, target: str | None = None
+    text: str,
+    path: str,
+    values: Mapping[str, Any] | None = None,
+    target: str | None = None,
+    select: Sequence[str] = (),
 ) -> Subject:
     """The kernels of a file. Where reading one fails, that is a finding and the rest are read."""
-    read = partial(parse_static, text, path, values=values, target=target)
+    read = partial(parse_static, text, path, values=values, target=target, select=select)
     try:
         return Subject(path, text, read())
     except Exception as error:
@@ -83,9 +89,7 @@ def check(subject: Subject, rules: Sequence[Rule] = RULES) -> list[Diagnostic]:
     return found
 
 
-def without_suppressed(
-    found: Sequence[Diagnostic], text: str, path: str
-) -> tuple[Diagnostic, ...]:
+def without_suppressed(found: Sequence[Diagnostic], text: str, path: str) -> tuple[Diagnostic, ...]:
     """`found` in source order, each once, without what comments of the file suppress."""
     suppressed = suppressions_in(text)
     kept = dict.fromkeys(d for d in found if not suppressed.covers(d, path))

@@ -26,6 +26,10 @@ class Selection:
         """Those of `diagnostics` that are wanted."""
         return tuple(d for d in diagnostics if self.wants(d.code))
 
+    def asks_for(self, code: str) -> bool:
+        """Whether `code`, which is off by default, is wanted by name."""
+        return bool(self.select) and self.wants(code)
+
     def wants(self, code: str) -> bool:
         """Whether findings of `code` are reported."""
         if code.startswith("TL9"):

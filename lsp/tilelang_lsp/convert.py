@@ -60,9 +60,7 @@ _SYMBOLS = {
     "buffer": lsp.SymbolKind.Array,
     "parameter": lsp.SymbolKind.Variable,
 }
-_SINGLE_ANSWERS = frozenset(
-    {lsp.TEXT_DOCUMENT_HOVER, lsp.TEXT_DOCUMENT_SIGNATURE_HELP}
-)
+_SINGLE_ANSWERS = frozenset({lsp.TEXT_DOCUMENT_HOVER, lsp.TEXT_DOCUMENT_SIGNATURE_HELP})
 
 
 def empty_answer(method: str) -> Any:

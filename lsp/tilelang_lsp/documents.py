@@ -20,7 +20,7 @@ from tilelang_lsp.worker import WorkerFailed
 
 log = logging.getLogger(__name__)
 
-DEBOUNCE_SECONDS = 0.03
+DEBOUNCE_SECONDS = 0.015
 # Somebody who never pauses still gets an analysis now and then.
 LONGEST_WAIT_SECONDS = 0.25
 SYNTAX_ERROR = "TL101"

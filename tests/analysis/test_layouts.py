@@ -1,6 +1,7 @@
 """Layouts inferred for whole kernels: what follows, what is chosen, what cannot be."""
 
 import pytest
+
 import tilelang.language as T
 from tilelang.analysis.layouts import describe_layouts
 from tilelang.layout import Fragment, Layout

@@ -7,9 +7,10 @@ from ``tests.kernels.registry``; only this file knows how the ways of writing a 
 
 from __future__ import annotations
 
-import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -78,6 +79,12 @@ class KernelCase:
     def values(self, device: bool = False) -> dict[str, Any]:
         sizes = {**self.sizes, **(self.device_sizes if device else {})}
         return {**self.kernel_params(device), **sizes}
+
+    def source(self) -> Path:
+        """The file of the kernel: what editors and the static front end read as text."""
+        path = sys.modules[self.make.__module__].__file__
+        assert path is not None
+        return Path(path)
 
     def make_inputs(self, seed: int = 0, device: bool = False) -> tuple[Any, ...]:
         return self.inputs(np.random.default_rng(seed), **self.values(device))
@@ -160,12 +167,6 @@ def to_numpy(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return value.astype(np.float64)
     return value
-
-
-def kernel_module(case: KernelCase) -> str:
-    """The dotted name of the module that holds the kernel (its text is what editors parse)."""
-    function = getattr(case.make, "func", case.make)
-    return importlib.import_module(function.__module__).__name__
 
 
 def _allowed(case: KernelCase, position: int, output: Any) -> float:

@@ -25,19 +25,23 @@ def hadamard(A, n, dtype):
     B = T.empty((b, n), dtype)
 
     rounds = log2_of(n)
-    per_thread = 8 if n >= 256 else 2
+    # At most 1024 threads, at least a warp.
+    per_thread = max(4, n // 1024)
     threads = n // per_thread
+    assert threads >= 32, "a row must fill a warp"
     thread_rounds = log2_of(per_thread)
-    warp_rounds = min(5, log2_of(threads))
+    warp_rounds = 5
 
     with T.Kernel(b, threads=threads) as bx:
         tx = T.get_thread_binding(0)
         mine = T.alloc_local((per_thread,), dtype)
         other = T.alloc_local((per_thread,), dtype)
-        exchange = T.alloc_shared((threads, per_thread), dtype)
+        # Thread index last: neighbouring threads touch neighbouring banks.
+        exchange = T.alloc_shared((per_thread, threads), dtype)
 
-        for i in T.vectorized(per_thread):
-            mine[i] = A[bx, tx * per_thread + i]
+        for group in T.unroll(per_thread // 4):
+            for i in T.vectorized(4):
+                mine[group * 4 + i] = A[bx, tx * per_thread + group * 4 + i]
 
         for r in T.unroll(thread_rounds):
             for pair in T.unroll(per_thread // 2):
@@ -54,17 +58,18 @@ def hadamard(A, n, dtype):
                 mine[i] = T.if_then_else((tx >> r) % 2 == 0, mine[i] + other[i], other[i] - mine[i])
 
         for r in T.serial(warp_rounds, rounds - thread_rounds):
-            for i in T.vectorized(per_thread):
-                exchange[tx, i] = mine[i]
+            for i in T.serial(per_thread):
+                exchange[i, tx] = mine[i]
             T.sync_threads()
-            for i in T.vectorized(per_thread):
-                other[i] = exchange[tx ^ (1 << r), i]
+            for i in T.serial(per_thread):
+                other[i] = exchange[i, tx ^ (1 << r)]
             T.sync_threads()
             for i in T.unroll(per_thread):
                 mine[i] = T.if_then_else((tx >> r) % 2 == 0, mine[i] + other[i], other[i] - mine[i])
 
-        for i in T.vectorized(per_thread):
-            B[bx, tx * per_thread + i] = mine[i]
+        for group in T.unroll(per_thread // 4):
+            for i in T.vectorized(4):
+                B[bx, tx * per_thread + group * 4 + i] = mine[group * 4 + i]
 
     return B
 
@@ -95,7 +100,8 @@ def inputs(rng, b, n, **_):
 
 
 def reference(a, n, **_):
-    h = np.ones((1, 1))
-    while len(h) < n:
-        h = np.block([[h, h], [h, -h]])
-    return (a @ h,)
+    out = a.copy()
+    for r in range(log2_of(n)):
+        pairs = out.reshape(len(a), -1, 2, 1 << r)
+        out = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
+    return (out.reshape(a.shape),)

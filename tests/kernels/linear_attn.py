@@ -99,7 +99,9 @@ def inputs(rng, B, S, H, DK, DV, **_):
 
 
 def reference(q, k, v, _o, scale=None, **_):
-    scores = np.einsum("bqhd,bkhd->bhqk", q, k) * (scale or q.shape[-1] ** -0.5)
-    scores *= np.tril(np.ones(scores.shape[-2:]))
-    out = np.einsum("bhqk,bkhd->bqhd", scores, v)
+    scale = scale or q.shape[-1] ** -0.5
+    out = np.empty((*q.shape[:3], v.shape[3]))
+    for sample, head in np.ndindex(q.shape[0], q.shape[2]):
+        scores = np.tril(q[sample, :, head] @ k[sample, :, head].T) * scale
+        out[sample, :, head] = scores @ v[sample, :, head]
     return np.einsum("bshk,bshv->bhkv", k, v), out

@@ -162,11 +162,8 @@ def inputs(rng, batch, heads, seqlen_q, seqlen_kv, dim, **_):
 
 
 def reference(q, k, v, is_causal, **_):
-    scores = np.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(q.shape[-1])
-    if is_causal:
-        rows, columns = scores.shape[-2:]
-        allowed = np.tril(np.ones((rows, columns), bool), columns - rows)
-        scores = np.where(allowed, scores, -np.inf)
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    return (np.einsum("bhqk,bkhd->bqhd", weights, v),)
+    from tests.kernels.references import attention_bshd, causal
+
+    rows, columns = q.shape[1], k.shape[1]
+    allowed = causal(rows, columns) if is_causal else np.ones((rows, columns), bool)
+    return (attention_bshd(q, k, v, lambda _sample, _head: allowed),)

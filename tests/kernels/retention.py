@@ -86,15 +86,17 @@ def inputs(rng, B, S, H, DK, DV, **_):
 
 
 def reference(q, k, v, scale=None, **_):
-    heads = np.arange(q.shape[2])
-    log_decay = np.log2(1 - np.exp2(-5.0 - heads))
+    scale = scale or q.shape[-1] ** -0.5
     steps = np.arange(q.shape[1])
     distance = steps[:, None] - steps
-    decay = np.where(distance >= 0, np.exp2(distance * log_decay[:, None, None]), 0)
-    parts = []
-    for first in range(0, q.shape[-1], BLOCK):
-        part = slice(first, first + BLOCK)
-        scores = np.einsum("bqhd,bkhd->bhqk", q[..., part], k[..., part])
-        scores *= (scale or q.shape[-1] ** -0.5) * decay
-        parts.append(np.einsum("bhqk,bkhd->bqhd", scores, v))
-    return (np.stack(parts),)
+    starts = range(0, q.shape[-1], BLOCK)
+    out = np.empty((len(starts), *q.shape[:3], v.shape[3]))
+    for head in range(q.shape[2]):
+        log_decay = np.log2(1 - np.exp2(-5.0 - head))
+        decay = np.where(distance >= 0, np.exp2(np.maximum(distance, 0) * log_decay), 0) * scale
+        for sample in range(len(q)):
+            for part, start in enumerate(starts):
+                columns = slice(start, start + BLOCK)
+                scores = q[sample, :, head, columns] @ k[sample, :, head, columns].T
+                out[part, sample, :, head] = (scores * decay) @ v[sample, :, head]
+    return (out,)

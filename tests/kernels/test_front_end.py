@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.registry import REJECTED
+from tests.kernels.registry import KERNELS, REJECTED, KernelCase
 from tilelang.language.frontend import parse_static
 
 ROOT = Path(__file__).parents[2]
@@ -27,3 +27,15 @@ def test_is_read_without_running_it(path: Path) -> None:
     codes = {d.code for parsed in kernels for d in parsed.diagnostics if d.is_error}
     expected = {case.code for case in REJECTED} if path.name in WITH_REJECTED else set()
     assert codes <= expected
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in KERNELS if "cpu" not in case.targets],
+    ids=lambda case: case.name,
+)
+def test_gpu_kernels_are_clean_on_their_target(case: KernelCase) -> None:
+    path = case.source()
+    (target,) = case.targets
+    for parsed in parse_static(path.read_text(), str(path), target=target):
+        assert [d for d in parsed.diagnostics if d.is_error] == []

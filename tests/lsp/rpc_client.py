@@ -101,9 +101,7 @@ class Client:
     def edit(self, uri: str, version: int, changes: list[dict[str, Any]]) -> None:
         """Change a document."""
         document = {"uri": uri, "version": version}
-        self.notify(
-            "textDocument/didChange", {"textDocument": document, "contentChanges": changes}
-        )
+        self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
 
     def ask(self, method: str, uri: str, line: int, character: int, **more: Any) -> Any:
         """A request about a 0-based position."""

@@ -1,7 +1,7 @@
 """Each pass on a small kernel: what its output reads like."""
 
 import tilelang.language as T
-from tests.support.lowering import check_pass, emitted, lowered
+from tests.support.lowering import body_text, check_pass, emitted, lowered
 from tilelang.passes.context import PassContext
 from tilelang.passes.guard_bounds import guard_bounds
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
@@ -158,6 +158,41 @@ def test_shifted_reads_of_the_stored_buffer_run_in_order():
         for i in T.serial(15):
             A[i + 1] = A[i]
     """)  # fmt: skip
+
+
+def test_views_of_the_stored_buffer_run_in_order():
+    @T.prim_func
+    def main(A: T.Tensor((4, 4), "float32")):
+        with T.Kernel(1, threads=16) as _:
+            tile = T.alloc_shared((4, 4), "float32")
+            flat = T.reshape(tile, (16,))
+            for i, j in T.Parallel(4, 4):
+                tile[i, j] = A[i, j]
+            for i, j in T.Parallel(4, 4):
+                tile[i, j] = flat[j * 4 + i]
+
+    check_pass(main, serialize_dependent, "simplify", """
+        tile = T.alloc_shared((4, 4), 'float32')
+        flat = T.view(tile, (16,), 'float32')
+        for i, j in T.Parallel(4, 4):
+            tile[i, j] = A[i, j]
+        for i_1 in T.serial(4):
+            for j_1 in T.serial(4):
+                tile[i_1, j_1] = flat[j_1 * 4 + i_1]
+    """)  # fmt: skip
+
+
+def test_atomic_whose_old_value_is_used_is_guarded():
+    @T.prim_func
+    def main(A: T.Tensor((8,), "int32"), I: T.Tensor((8,), "int32"), B: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=8) as _:
+            for i in T.serial(8):
+                B[i] = T.atomic_add(A[I[i]], 1, return_prev=True) + 1
+
+    context = PassContext("cpu")
+    text = body_text(lowered(main, context=context))
+    assert context.counters["guards"] == 2
+    assert "T.if_then_else(I[i] >= 0 and I[i] < 8, T.atomic_add(" in text
 
 
 def test_flattened_and_scattered_indices():

@@ -68,6 +68,7 @@ def run_command(argv: list[str]) -> int:
     """Run `argv`; every failure becomes diagnostics and an exit status."""
     try:
         result = tilelang.main(argv, prog_name="tilelang", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -77,7 +78,7 @@ def run_command(argv: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return 130
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough.
+        # The reader (`| head`) has seen enough. What is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

@@ -16,6 +16,7 @@ from tilelang.program.buffer import Buffer
 from tilelang.program.text import expr_text
 from tilelang.runtime.build import build
 from tilelang.runtime.devices import resolve, resolve_quietly
+from tilelang.runtime.effects import pointer_tables
 from tilelang.runtime.inputs import TensorSupplyType, make_inputs
 from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.profiler import do_bench
@@ -36,7 +37,8 @@ def run_kernel(
     seconds = time.perf_counter() - started
     made = JITKernel(special.function, built, special.out_idx, special.options)
     inputs = make_inputs(
-        made.signature, TensorSupplyType.Auto, special.plain_sizes(), seed, _family()
+        made.signature, TensorSupplyType.Auto, special.plain_sizes(), seed, _family(),
+        pointer_tables(special.function),
     )
     print(f"{made.name}  {chosen.place}")
     _table(_facts(special, resolved, made, inputs, seconds))

@@ -85,7 +85,7 @@ class _Printer:
 
     def __init__(self, func: Any, cpu: llvm.HostCpu) -> None:
         self.func = func
-        symbol = func.attrs["global_symbol"] if "global_symbol" in func.attrs else "kernel"
+        symbol = func.attrs.get("global_symbol", "kernel")
         self.out = Printed(re.sub(r"\W", "_", str(symbol)))
         self.module = Module(has_scale=cpu.is_x86 and cpu.vector_bits >= 512)
         self.host, self.launches = split_launches(func.body)
@@ -246,7 +246,7 @@ class _Function:
             elif kind == "AssertStmt" and not check:
                 continue
             elif kind == "DeclBuffer" and check and not self.memory.knows(_source(stmt)):
-                continue
+                continue  # a view of a workspace, which is not there yet
             else:
                 self.statements.emit(stmt)
 

@@ -104,7 +104,7 @@ class Bounds:
     def _floormod(self, e: Any) -> Interval:
         a, b = self._pair(e)
         if b.low > 0:
-            if 0 <= a.low and a.high < b.low:
+            if a.low >= 0 and a.high < b.low:
                 return a
             return Interval(0, max(0, min(b.high - 1, a.high if a.low >= 0 else b.high - 1)))
         most = max(abs(b.low), abs(b.high))

@@ -49,7 +49,8 @@ class Calls:
         space, _, short = name.partition(".")
         method = getattr(self, f"op_{short}", None) if space in _SPACES else None
         if method is not None:
-            return method(x, e)
+            result: Val = method(x, e)
+            return result
         if short in _NO_EFFECT:
             return VOID
         if short.startswith("atomic_"):
@@ -165,7 +166,7 @@ class Calls:
         for operand in e.args[:2]:
             view, offset = element_of(x, operand)
             wide.append(b.cast("sext", x.memory.load(view, offset, 4), "i32"))
-        product = b.binary("mul", *wide)
+        product = b.binary("mul", wide[0], wide[1])
         total = b.call("llvm.vector.reduce.add.v4i32", "i32", [product])
         view, offset = element_of(x, e.args[2])
         x.memory.store(view, offset, b.binary("add", total, x.memory.load(view, offset)))

@@ -36,10 +36,4 @@ def element_of(x: Expressions, region: Any) -> tuple[View, Val]:
 
 def attr_of(e: Any, key: str, default: Any) -> Any:
     """An attribute of a call, or `default`."""
-    attrs = e.attrs
-    if attrs is None:
-        return default
-    try:
-        return attrs[key] if key in attrs else default
-    except TypeError:
-        return default
+    return default if e.attrs is None else e.attrs.get(key, default)

@@ -131,7 +131,7 @@ class Expressions:
 
     def place(self, view: View, indices: Sequence[Any]) -> tuple[Val, int]:
         """The element offset of an access, and how many consecutive elements it covers."""
-        last = indices[-1] if indices else None
+        last: Any = indices[-1] if indices else None
         if type(last).__name__ == "Ramp" and type(last.stride).__name__ == "IntImm":
             plain = all(dtype_of(i).lanes == 1 for i in indices[:-1])
             if plain and int(last.stride.value) == 1 and view.strides[-1].ref == "1":

@@ -34,14 +34,10 @@ _ERF_LARGE = (-1.128551721572876, -0.6356253027915955, -0.10526268929243088,
 _ROUNDER: Final = 12582912.0
 _ROUNDER_BITS: Final = 0x4B400000
 
-# What the C library calls each function; float32 appends an f.
-_LIBM = {
-    name: name
-    for name in (
-        "exp exp2 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-        "atanh erf atan2 pow fmod hypot nextafter ldexp expm1 erfc"
-    ).split()
-} | {"exp10": "exp10"}
+# Functions of the C library; their float32 forms end in f.
+_LIBM: Final = frozenset(
+    ["exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "atan2", "pow", "fmod", "hypot", "nextafter", "expm1", "erfc"]
+)
 _INTRINSICS = {
     "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "fabs": "fabs",
     "nearbyint": "roundeven", "rint": "roundeven", "round": "round", "copysign": "copysign",
@@ -75,7 +71,7 @@ def _libm(b: Builder, name: str, args: Sequence[Val]) -> Val:
     if name == "exp10":
         # Not in every C library under this name.
         return _libm(b, "pow", [floating(10.0, base, args[0].lanes), args[0]])
-    symbol = _LIBM[name] + ("f" if base == "float" else "")
+    symbol = name + ("f" if base == "float" else "")
     lanes = [[b.lane(a, i) for a in args] for i in range(args[0].lanes)]
     return b.pack([b.call(symbol, base, lane) for lane in lanes])
 

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Final
 
 from tilelang.codegen.cpu_builder import Builder, Val, floating, integer
-from tilelang.dtypes import DType, dtype as dtype_of
+from tilelang.dtypes import DType
+from tilelang.dtypes import dtype as dtype_of
 
 
 @dataclass(frozen=True, slots=True)

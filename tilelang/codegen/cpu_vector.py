@@ -158,4 +158,5 @@ def _mentions(e: Any, var: Any) -> bool:
         return _mentions(e.value, var)
     if kind == "Select":
         return any(_mentions(p, var) for p in (e.condition, e.true_value, e.false_value))
-    return any(_mentions(p, var) for p in (getattr(e, "a", None), getattr(e, "b", None)) if p is not None)
+    sides = (getattr(e, "a", None), getattr(e, "b", None))
+    return any(_mentions(p, var) for p in sides if p is not None)

@@ -72,6 +72,17 @@ def substitute(node: Any, values: Mapping[tirx.Var, tirx.Expr]) -> Any:
     return _Substitute(values).any(node) if values else node
 
 
+def storage_roots(node: Any) -> dict[tirx.Buffer, tirx.Buffer]:
+    """Each view declared in `node`, with the buffer whose storage it looks at."""
+    roots: dict[tirx.Buffer, tirx.Buffer] = {}
+    for view in collect(node, tirx.DeclBuffer):
+        data = view.data
+        if isinstance(data, tirx.Call) and str(data.op.name) == "tirx.buffer_data":
+            source = data.args[0]
+            roots[view.buffer] = roots.get(source, source)
+    return roots
+
+
 def statements(stmt: tirx.Stmt) -> list[tirx.Stmt]:
     """The statements of a block in order: those of a sequence, or the statement itself."""
     return list(stmt.seq) if isinstance(stmt, tirx.SeqStmt) else [stmt]

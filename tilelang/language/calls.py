@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.dtypes import DType
 from tilelang.language import expressions, loops
@@ -14,6 +14,8 @@ from tilelang.language.catalog import LanguageFunction
 from tilelang.language.frame import Definition, Frame, FrameEnvironment, Local
 from tilelang.language.symbols import SymbolTable
 from tilelang.language.types import PointerType, Ref, TensorFactory
+from tilelang.layout.fragment import Fragment
+from tilelang.layout.layout import Layout
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import CallSite, Reject, Trace, active_trace, reject
@@ -23,6 +25,8 @@ from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Label, Span
 
 MAX_INLINE_DEPTH = 64
+# Findings that stand for a TypeError or ValueError of Python's own.
+_PYTHON_ERRORS = frozenset({"TL116", "TL151", "TL152", "TL183", "TL236"})
 
 
 def call(frame: Frame, node: ast.Call) -> Any:
@@ -38,7 +42,7 @@ def call(frame: Frame, node: ast.Call) -> Any:
     if isinstance(function, StaticFunction):
         return call_helper(frame, function, args, kwargs)
     if isinstance(function, InterpretedLambda):
-        return function(*args, **kwargs)
+        return function.evaluate(*args, **kwargs)
     if isinstance(function, Unknown) or expressions.is_symbol(function):
         return Unknown(f"{function}(…)")
     if isinstance(function, (DType, PointerType)):
@@ -124,6 +128,16 @@ class InterpretedLambda:
         return InterpretedLambda(frame, node, dict(frame.names), defaults)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Called by Python: what Python would have raised is raised, for callers that expect it."""
+        try:
+            return self.evaluate(*args, **kwargs)
+        except Reject as rejected:
+            if rejected.diagnostic.code in _PYTHON_ERRORS:
+                raise TypeError(rejected.diagnostic.message) from rejected
+            raise
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """The value of the body for these arguments."""
         frame = self.frame
         inner = Frame(frame.trace, frame.source, frame.env, SymbolTable(), "<lambda>", frame.host)
         inner.names = dict(self.names)
@@ -262,6 +276,8 @@ def _call_python(
     except RecursionError:
         reject("TL180", f"`{ast.unparse(node.func)}` calls itself without end")
     except Exception as error:
+        if function in (Layout, Fragment) and not _mentions_symbols(args, kwargs):
+            _refuse_layout(frame, node, error)
         if frame.static:
             return Unknown(f"{ast.unparse(node.func)}(…)")
         reject(
@@ -269,6 +285,22 @@ def _call_python(
             f"`{ast.unparse(node.func)}` raised {type(error).__name__}: {error}",
             label="called while the kernel is traced",
         )
+
+
+def _refuse_layout(frame: Frame, node: ast.Call, error: Exception) -> NoReturn:
+    """A layout whose function gives no index for some element."""
+    given = [*node.args[1:2], *(k.value for k in node.keywords if (k.arg or "").startswith("forw"))]
+    reject(
+        "TL311",
+        f"the function of `{ast.unparse(node.func)}` gives no index: {error}",
+        span=frame.span(given[0]) if given else None,
+        help="return one integer, or a tuple of integers, made of the indices",
+    )
+
+
+def _mentions_symbols(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    flat = [x for a in (*args, *kwargs.values()) for x in (a if isinstance(a, (tuple, list)) else (a,))]
+    return any(isinstance(x, Expr) for x in flat)
 
 
 def _refuses_symbols(function: Any, args: tuple[Any, ...]) -> bool:

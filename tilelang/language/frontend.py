@@ -9,7 +9,7 @@ Both give `Parsed` kernels with diagnostics and symbols, and never raise for wha
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from tilelang.language import expressions, statements
@@ -55,12 +55,14 @@ def parse_static(
     kernel: str | None = None,
     values: Mapping[str, Any] | None = None,
     target: str | None = None,
+    select: Collection[str] = (),
 ) -> StaticResult:
     """Find and trace every kernel of a file from its text alone.
 
     Args:
         kernel: only the kernel (or factory) of this name.
         values: values for parameters of factories and eager kernels, by name.
+        select: codes of checks that are off unless asked for.
     """
     try:
         source = SourceFile.parse(path, text)
@@ -69,7 +71,7 @@ def parse_static(
     except (ValueError, RecursionError, MemoryError) as error:
         wrapped = SyntaxError(str(error) or "the file nests too deeply")
         return StaticResult((), (syntax_error(path, wrapped),))
-    return _StaticReader(source, kernel, values or {}, target).read()
+    return _StaticReader(source, kernel, values or {}, target, select).read()
 
 
 class StaticResult(tuple[Parsed, ...]):
@@ -127,12 +129,14 @@ class _StaticReader:
     """Interprets a module's text as host code and traces the kernels it defines."""
 
     def __init__(
-        self, source: SourceFile, kernel: str | None, values: Mapping[str, Any], target: str | None
+        self, source: SourceFile, kernel: str | None, values: Mapping[str, Any],
+        target: str | None, select: Collection[str] = (),
     ) -> None:
         self.source = source
         self.wanted = kernel
         self.values = values
         self.target = target
+        self.select = select
         self.kernels: list[Parsed] = []
         self.trace = _HostTrace()
         self.factories: list[str] = []
@@ -238,6 +242,7 @@ class _StaticReader:
         parsed = trace_kernel(
             definition, style, constants=constants, target=self.target,
             assumed={**factory_assumed, **assumed}, jit_options=options or factory_options,
+            select=self.select,
         )  # fmt: skip
         self.kernels.append(parsed)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+from tilelang.dtypes import VECTOR_LANES
 from tilelang.language.catalog import language_function
 from tilelang.language.frames import LoopFrame, LoopRange
 from tilelang.program import arith, operators
 from tilelang.program.context import argument_span, current_span, reject, warn
-from tilelang.program.expr import INT32, Const, Expr
+from tilelang.program.expr import INT32, Const, Expr, Var, walk
 from tilelang.program.stmt import Attrs, LoopKind
 
 
@@ -75,7 +76,16 @@ def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> Loop
 
     >>> for v in T.vectorized(8):
     """
-    return _loop("vectorized", start, stop, None, annotations)
+    loop = _loop("vectorized", start, stop, None, annotations)
+    extent = loop.ranges[0].extent
+    lanes = arith.constant_value(extent)
+    if lanes is not None and lanes not in (1, *VECTOR_LANES):
+        _refuse_lanes(f"a vector of {lanes} lanes does not exist", stop)
+    if lanes is None and any(
+        isinstance(n, Var) and n.kind not in ("symbol", "const", "let") for n in walk(extent)
+    ):
+        _refuse_lanes(f"the number of lanes `{extent}` is only known when the kernel runs", stop)
+    return loop
 
 
 @language_function("loop")
@@ -224,6 +234,16 @@ def _bound(value: Any, what: str, position: int | None = None) -> Expr:
     return expr
 
 
+def _refuse_lanes(problem: str, stop: Any) -> NoReturn:
+    widths = ", ".join(map(str, VECTOR_LANES))
+    reject(
+        "TL239",
+        problem,
+        span=argument_span("start", 0) if stop is None else argument_span("stop", 1),
+        help=f"a vector has {widths} lanes; split the loop in two, the inner one of such a width",
+    )
+
+
 def _check_schedule(order: Any, stage: Any) -> None:
     for name, given in (("order", order), ("stage", stage)):
         if given is not None and not isinstance(given, (list, tuple)):
@@ -233,12 +253,18 @@ def _check_schedule(order: Any, stage: Any) -> None:
                    span=argument_span(name))  # fmt: skip
     if order is None and stage is None:
         return
-    if order is not None and stage is not None and len(order) != len(stage):
-        reject("TL501", f"`order` has {len(order)} entries, `stage` has {len(stage)}")
-    if order is not None:
-        scheduled = [o for o in order if o >= 0]
-        if len(set(scheduled)) != len(scheduled):
-            reject("TL502", f"`order` {list(order)} repeats an entry")
+    if order is None or stage is None:
+        given, missing = ("stage", "order") if order is None else ("order", "stage")
+        reject("TL501", f"`{given}` is given without `{missing}`", span=argument_span(given),
+               help="a schedule needs both lists")  # fmt: skip
+    if len(order) != len(stage):
+        reject("TL501", f"`order` has {len(order)} entries, `stage` has {len(stage)}",
+               span=argument_span("order"))  # fmt: skip
+    placed = [o for o in order if isinstance(o, int) and o >= 0]
+    if len(set(placed)) != len(placed) or any(o >= len(order) for o in placed):
+        last = len(order) - 1
+        reject("TL502", f"`order` {list(order)} does not hold each number from 0 to {last} once",
+               span=argument_span("order"), help="say at which place each statement runs")  # fmt: skip
 
 
 def _grouped(tile: Expr, dims: list[Expr], group_size: Any) -> tuple[Any, ...]:

@@ -228,8 +228,8 @@ def _header_span(frame: Frame, node: ast.stmt) -> Span:
             return span.to(frame.span(items[-1].optional_vars or items[-1].context_expr))
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             keyword = "def" if isinstance(node, ast.FunctionDef) else "class"
-            end = span.column + len(keyword) + 1 + len(name)
-            return Span(span.file, node.lineno, span.column, node.lineno, end)
+            width = len(keyword) + 1 + len(name)
+            return Span(span.file, node.lineno, span.column, node.lineno, span.column + width)
         case ast.Try():
             return Span(span.file, span.line, span.column, span.line, span.column + len("try"))
         case _:

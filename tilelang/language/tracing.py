@@ -6,7 +6,7 @@ Live kernels, eager kernels and kernels known only as text all go through `trace
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -66,6 +66,7 @@ def trace_kernel(
     assumed: Mapping[str, Any] | None = None,
     jit_options: Mapping[str, Any] | None = None,
     trace: Trace | None = None,
+    select: Collection[str] = (),
 ) -> Parsed:
     """Interpret `definition` as a kernel. Never raises for what the user wrote."""
     trace = trace or Trace()
@@ -85,7 +86,7 @@ def trace_kernel(
     blocking = any(d.is_error for d in trace.diagnostics)
     if complete and not blocking:
         function = tracer.function()
-        for found in check_function(function, complete=trace.complete):
+        for found in check_function(function, complete=trace.complete, select=select):
             trace.report(found)
         if has_errors(trace.diagnostics):
             function = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilelang.dtypes import SCALARS, DType, as_dtype
+from tilelang.dtypes import SCALARS, VECTOR_LANES, DType, as_dtype
 from tilelang.language.catalog import language_function
 from tilelang.program import arith, operators
 from tilelang.program.buffer import Buffer, BufferRole, Dim, Scope
@@ -171,6 +171,14 @@ def resolve_dtype(value: Any, position: int | None = 1) -> DType:
     if found is None:
         names = (*SCALARS, "half", "float", "double", "int", "long")
         text = value if isinstance(value, str) else type(value).__name__
+        base, _, lanes = text.rpartition("x")
+        if lanes.isdigit() and as_dtype(base) is not None:
+            reject(
+                "TL239",
+                f"`{text}` is a vector of {lanes} lanes, which does not exist",
+                span=argument_span("dtype", position),
+                help=f"a vector has {', '.join(map(str, VECTOR_LANES))} lanes",
+            )
         hint = did_you_mean(text, names) if isinstance(value, str) else ""
         reject(
             "TL230",

@@ -1,8 +1,8 @@
 """Which values differ between the threads of a block, and which statements must run per thread?
 
 A value is divergent when it comes from the thread index, from an exchange between threads, from
-memory at a divergent place, or from a private buffer written under a divergent condition. Everything
-else is uniform: computing it once gives what every thread would have computed.
+memory at a divergent place, or from a private buffer written under a divergent condition.
+Everything else is uniform: computing it once gives what every thread would have computed.
 """
 
 from __future__ import annotations

@@ -113,11 +113,10 @@ class Exchanger:
         lane = build.cast(tirx.FloorMod(t, _int(WARP), span), "uint32", span)
         bit = tirx.LShift(build.load(given, [t], span), lane, span)
         here = tirx.LShift(one, lane, span)
+        voted = tirx.BitwiseOr(build.load(votes, [warp]), bit)
+        there = tirx.BitwiseOr(build.load(present, [warp]), here)
         body = build.seq(
-            [
-                build.store(votes, [warp], tirx.BitwiseOr(build.load(votes, [warp]), bit), span),
-                build.store(present, [warp], tirx.BitwiseOr(build.load(present, [warp]), here), span),
-            ]
+            [build.store(votes, [warp], voted, span), build.store(present, [warp], there, span)]
         )
         settle.append(build.loop(t, _int(self.threads), body, span=span))
         mask = call.args[1] if len(call.args) > 1 else build.const(0xFFFFFFFF, "uint32", span)

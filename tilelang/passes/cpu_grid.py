@@ -125,7 +125,8 @@ def _overwritten_first(part: Sequence[Any], buffer: Any) -> bool:
 def _fills(s: Any, buffer: Any) -> bool:
     if isinstance(s, tirx.BufferStore):
         whole = all(build.is_int(d, 1) for d in buffer.shape)
-        return bool(s.buffer.same_as(buffer)) and whole and buffer not in _names([tirx.Evaluate(s.value)])
+        reads_itself = buffer in _names([tirx.Evaluate(s.value)])
+        return bool(s.buffer.same_as(buffer)) and whole and not reads_itself
     position = {"fill": 0, "copy": 1}.get(called_op(s) or "")
     if position is None:
         return False
@@ -148,7 +149,8 @@ def _relaunch(wrappers: Sequence[Any], part: Sequence[Any], number: int) -> Any:
         if number and str(w.attr_key) == attrs.THREAD_EXTENT:
             fresh = tirx.Var(node.var.name, build.dtype_of(node.var), node.var.span)
             renamed[node.var] = fresh
-            node = tirx.IterVar(node.dom, fresh, tirx.IterVar.ThreadIndex, node.thread_tag, node.span)
+            kind = tirx.IterVar.ThreadIndex
+            node = tirx.IterVar(node.dom, fresh, kind, node.thread_tag, node.span)
         opened.append((node, w))
     body = substitute(body, renamed)
     for node, w in reversed(opened):

@@ -91,9 +91,7 @@ class Splitter:
 
     def _statement(self, s: Any, out: list[Node]) -> None:
         divergence = self.divergence
-        if isinstance(s, tirx.AllocBuffer):
-            out.append(Once(s))
-        elif isinstance(s, tirx.DeclBuffer):
+        if isinstance(s, (tirx.AllocBuffer, tirx.DeclBuffer)):
             out.append(Once(s))
         elif self._is_barrier(s):
             self._barrier(s, out)

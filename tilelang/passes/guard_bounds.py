@@ -60,16 +60,15 @@ class _Guard(ScopedRewriter):
             kept = super().evaluate(s)
         return tirx.IfThenElse(condition, kept, None, s.span)
 
-    def bind(self, s: Any) -> Any:
-        """A call whose value is named: the value is 0 when its element does not exist."""
-        condition = self._operands_inside(s.value)
+    def call(self, e: Any) -> Any:
+        """A call whose value is used: 0 when its element does not exist."""
+        condition = self._operands_inside(e)
         if condition is None:
-            return super().bind(s)
+            return super().call(e)
         with self.prover.under(condition):
-            kept = self.any(s.value)
-        zero = build.const(0, build.dtype_of(kept), s.span)
-        value = build.select(condition, kept, zero, lazy=True, span=s.span)
-        return tirx.Bind(s.var, value, s.span)
+            kept = super().call(e)
+        zero = build.const(0, build.dtype_of(kept), e.span)
+        return build.select(condition, kept, zero, lazy=True, span=e.span)
 
     def _operands_inside(self, call: Any) -> tirx.Expr | None:
         if not isinstance(call, tirx.Call):

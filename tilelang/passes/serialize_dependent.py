@@ -9,31 +9,33 @@ a buffer that either writes. Code generators rely on it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tilelang.analysis.ranges import linear_step
 from tilelang.analysis.reductions import is_reduction
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.tile_op import op_of
-from tilelang.ir.visit import Rewriter, collect, uses, with_body
+from tilelang.ir.visit import Rewriter, collect, storage_roots, uses, with_body
 from tilelang.passes.context import PassContext
 
 
 def serialize_dependent(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Make every T.Parallel loop that carries a dependence serial."""
-    return with_body(func, _Serialize(ctx).any(func.body))
+    return with_body(func, _Serialize(ctx, storage_roots(func.body)).any(func.body))
 
 
 class _Serialize(Rewriter):
-    def __init__(self, ctx: PassContext) -> None:
+    def __init__(self, ctx: PassContext, roots: Mapping[tirx.Buffer, tirx.Buffer]) -> None:
         self._ctx = ctx
+        self._roots = roots
 
     def for_(self, s: Any) -> Any:
         nest = parallel_nest_of(s)
         if not nest:
             return super().for_(s)
         body = nest[-1].body
-        dependent = _dependent_loops(nest, body)
+        dependent = _dependent_loops(nest, body, self._roots)
         rebuilt = self.any(body)
         for loop in reversed(nest):
             kept = not any(loop is d for d in dependent)
@@ -67,14 +69,16 @@ def _serial(loop: Any, body: tirx.Stmt) -> tirx.Stmt:
     )
 
 
-def _dependent_loops(nest: list[Any], body: tirx.Stmt) -> list[Any]:
+def _dependent_loops(
+    nest: list[Any], body: tirx.Stmt, roots: Mapping[tirx.Buffer, tirx.Buffer]
+) -> list[Any]:
     """The loops of `nest` some of whose iterations may touch the same written element."""
     private = {s.buffer for s in collect(body, tirx.AllocBuffer)}
     stores = [s for s in collect(body, tirx.BufferStore) if s.buffer not in private]
     dependent: dict[int, Any] = {}
     for store in stores:
         indices = list(store.indices)
-        others = _other_places(body, store)
+        others = _other_places(body, store, roots)
         if others or not _is_injective(indices, nest):
             suspects = nest if others else _unseparated(indices, nest)
             dependent.update({id(loop): loop for loop in suspects})
@@ -83,14 +87,16 @@ def _dependent_loops(nest: list[Any], body: tirx.Stmt) -> list[Any]:
     return list(dependent.values())
 
 
-def _other_places(body: tirx.Stmt, store: Any) -> bool:
-    """Whether the buffer `store` writes is also accessed at another place than `store` writes."""
+def _other_places(body: tirx.Stmt, store: Any, roots: Mapping[tirx.Buffer, tirx.Buffer]) -> bool:
+    """Whether the storage `store` writes is also accessed elsewhere, or through another view."""
     mine = list(store.indices)
-    for load in collect(body, tirx.TensorLoad):
-        if load.source.same_as(store.buffer) and not _same_indices(list(load.indices), mine):
-            return True
-    for other in collect(body, tirx.BufferStore):
-        if other.buffer.same_as(store.buffer) and not _same_indices(list(other.indices), mine):
+    accesses = [(load.source, load.indices) for load in collect(body, tirx.TensorLoad)]
+    accesses += [(other.buffer, other.indices) for other in collect(body, tirx.BufferStore)]
+    for buffer, indices in accesses:
+        if buffer.same_as(store.buffer):
+            if not _same_indices(list(indices), mine):
+                return True
+        elif roots.get(buffer, buffer).same_as(roots.get(store.buffer, store.buffer)):
             return True
     return False
 

@@ -22,6 +22,9 @@ from tilelang.passes.context import PassContext
 from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
 from tilelang.passes.serialize_dependent import parallel_nest_of
 
+# The nest is written twice: not worth it for bodies of more expressions than this.
+_LARGEST_BODY = 600
+
 # More than this many different guards are unlikely to hold together.
 _MOST_GUARDS = 8
 
@@ -41,7 +44,7 @@ class _Unswitch(ScopedRewriter):
         if not nest:
             return super().for_(s)
         hoisted = _hoistable(self.prover, nest)
-        if not hoisted:
+        if not hoisted or len(collect(nest[-1].body, tirx.Expr)) > _LARGEST_BODY:
             return s
         condition = build.all_of([above for _, above in hoisted], s.span)
         assert condition is not None
@@ -59,7 +62,7 @@ def _hoistable(prover: Prover, nest: list[Any]) -> list[tuple[tirx.Expr, tirx.Ex
     for guard in _guards(body):
         if any(tirx.structural_equal(guard, known) for known, _ in found):
             continue
-        if uses(guard, inner) or contains(guard, _is_load_or_call):
+        if uses(guard, inner) or contains(guard, _may_not_move):
             continue
         above = _throughout(prover, guard, nest)
         if above is not None and prover.decides(above) is not False:
@@ -124,5 +127,8 @@ class _Assume(Rewriter):
         return build.all_of(parts, condition.span)
 
 
-def _is_load_or_call(node: Any) -> bool:
+def _may_not_move(node: Any) -> bool:
+    """What is not evaluated before a loop that may not run: reads, and divisions that may trap."""
+    if isinstance(node, (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)):
+        return not isinstance(node.b, tirx.IntImm)
     return isinstance(node, (tirx.TensorLoad, tirx.Call))

@@ -178,10 +178,29 @@ def _region(buffer: bf.Buffer, indices: tuple[Any, ...]) -> bf.Region:
         start = 0 if index.start is None else index.start
         stop = buffer.shape[dimension] if index.stop is None else index.stop
         begin = operators.as_expr(start)
+        _refuse_negative_start(buffer, dimension, begin, start)
         extent = operators.as_expr(arith.simplify(stop - start))
         _check_slice(buffer, dimension, begin, extent)
         ranges.append(bf.Range(begin, extent))
     return bf.Region(buffer, tuple(ranges), current_span())
+
+
+def _refuse_negative_start(
+    buffer: bf.Buffer, dimension: int, begin: ex.Expr, start: Any
+) -> None:
+    """Slices of tiles are regions of memory: their start is not counted from the end."""
+    number = arith.constant_value(begin)
+    if number is None or number >= 0:
+        return
+    extent = buffer.shape[dimension]
+    counted = f"{extent} - {-number}" if not isinstance(extent, int) else f"{extent + number}"
+    reject(
+        "TL225",
+        f"the slice of `{buffer.name}` starts at {number}, before its first element",
+        label="not counted from the end, as Python would",
+        labels=_declared(buffer),
+        help=f"write the start out: `{counted}`",
+    )
 
 
 def _check_slice(buffer: bf.Buffer, dimension: int, begin: ex.Expr, extent: ex.Expr) -> None:

@@ -6,6 +6,7 @@ Python numbers have no dtype of their own: they adopt the dtype of the other ope
 from __future__ import annotations
 
 import operator as python
+from collections.abc import Callable
 from typing import Any
 
 from tilelang.dtypes import DType, as_dtype
@@ -14,7 +15,7 @@ from tilelang.program.context import current_span, reject, warn
 from tilelang.program.unknown import Unknown, is_unknown
 from tilelang_diagnostics.model import Severity
 
-_ARITHMETIC = {
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": python.add, "-": python.sub, "*": python.mul, "//": python.floordiv, "%": python.mod,
     "/": python.truediv, "<<": python.lshift, ">>": python.rshift, "&": python.and_,
     "|": python.or_, "^": python.xor, "min": min, "max": max,

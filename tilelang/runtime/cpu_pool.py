@@ -38,7 +38,7 @@ class Job:
             status, error = 0, None
             try:
                 status = self._run(begin, min(self._blocks, begin + self._chunk))
-            except BaseException as raised:  # noqa: BLE001 - handed to the caller in wait()
+            except BaseException as raised:
                 error = raised
             self._done(status, error)
 

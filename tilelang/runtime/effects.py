@@ -1,9 +1,10 @@
-"""Which parameters does a kernel write to?"""
+"""Which parameters does a kernel write to, and which hold addresses?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
 
 from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer, Region
@@ -31,6 +32,29 @@ def written_parameters(function: Function) -> frozenset[Buffer]:
     """The tensor parameters something is stored to, through views of them too."""
     found = {_root(buffer) for stmt in walk_statements(function.body) for buffer in _writes(stmt)}
     return frozenset(p for p in function.params if isinstance(p, Buffer) and p in found)
+
+
+def pointer_tables(function: Function) -> frozenset[Buffer]:
+    """The tensor parameters whose elements are used as addresses."""
+    found: set[Buffer] = set()
+    for buffer in _buffers(function, set()):
+        if buffer.pointer is not None:
+            loads = (e for e in ex.walk(buffer.pointer) if isinstance(e, ex.Load))
+            found.update(_root(load.buffer) for load in loads)
+    return frozenset(found)
+
+
+def _buffers(node: Any, seen: set[int]) -> Iterator[Buffer]:
+    """Every buffer `node` mentions, through statements, expressions and regions."""
+    if isinstance(node, tuple):
+        for item in node:
+            yield from _buffers(item, seen)
+    elif is_dataclass(node) and id(node) not in seen:
+        seen.add(id(node))
+        if isinstance(node, Buffer):
+            yield node
+        for field in fields(node):
+            yield from _buffers(getattr(node, field.name), seen)
 
 
 def _writes(stmt: Stmt) -> Iterator[Buffer]:

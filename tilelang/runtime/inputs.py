@@ -36,8 +36,11 @@ def make_inputs(
     sizes: Mapping[str, Any] | None = None,
     seed: int = 0,
     family: Family | None = None,
+    tables: frozenset[Buffer] = frozenset(),
 ) -> list[Any]:
     """One value per input of `signature`. `sizes` gives runtime dimensions and scalars by name.
+
+    `tables` are parameters whose elements are used as addresses.
 
     Raises TL716 for a dimension or scalar without a value, TL726 for a parameter that no value can
     be made up for.
@@ -51,6 +54,13 @@ def make_inputs(
     for parameter in signature.inputs:
         if isinstance(parameter, Var):
             inputs.append(_scalar(signature, parameter, sizes or {}))
+        elif parameter in tables or parameter.dtype.base == "handle":
+            _refuse(
+                "TL726",
+                f"no inputs can be made for `{parameter.name}` of `{signature.name}`: its elements "
+                "are addresses",
+                "call the kernel from Python instead",
+            )
         else:
             inputs.append(_tensor(signature, parameter, supply, values, generator, chosen))
     return inputs
@@ -77,9 +87,6 @@ def _tensor(
     signature: Signature, buffer: Buffer, supply: TensorSupplyType, values: Mapping[Var, int],
     generator: Any, family: Family,
 ) -> Any:  # fmt: skip
-    if buffer.dtype.base == "handle":
-        _refuse("TL726", f"no addresses can be made up for the pointer table {buffer.name} of "
-                f"{signature.name}", "call the kernel from Python instead")  # fmt: skip
     shape = [_size(signature, buffer, d, values) for d in buffer.shape]
     shape[-1:] = [-(-n // elements_per_item(buffer.dtype)) for n in shape[-1:]]
     array = _draw(shape, buffer.dtype, supply, generator)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from tilelang.runtime.effects import pointer_tables
 from tilelang.runtime.inputs import TensorSupplyType, make_inputs
 from tilelang_diagnostics import code_of, error_for
 from tilelang_diagnostics.model import Diagnostic
@@ -75,7 +76,10 @@ class Profiler:
 
     def inputs(self, sizes: Mapping[str, Any] | None = None, seed: int = 0) -> list[Any]:
         """Random inputs; `sizes` gives runtime dimensions and scalars by name."""
-        return make_inputs(self.kernel.signature, self.supply_type, sizes, seed)
+        tables = pointer_tables(self.kernel.function)
+        return make_inputs(
+            self.kernel.signature, self.supply_type, sizes, seed, tables=tables
+        )
 
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
         """One call on random inputs."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tilelang.cli.arguments import kernel_argument, set_option, target_option
-from tilelang_diagnostics import CompileError, did_you_mean
+from tilelang_diagnostics import CompileError, SourceMap, did_you_mean
 from tilelang_trace.model import Trace
 
 SAVED = (".ndjson", ".jsonl")
@@ -43,6 +43,8 @@ def command(
     FILE is imported, never run as the main program. Values come from --set, else from the file.
     A saved trace (.ndjson) is shown again without compiling anything.
     """
+    from tilelang.cli.output import show
+
     trace, error = _saved(kernel) if kernel.endswith(SAVED) else _recorded(kernel, settings, target)
     _check_names(passes, trace)
     if output is not None:
@@ -51,6 +53,7 @@ def command(
         _print(trace, passes, changed, context)
     if error is not None:
         raise error
+    show(trace.remarks, SourceMap(dict(trace.sources)))
     return 0
 
 

@@ -71,9 +71,7 @@ def difference(before: Step, after: Step, context: int = 3) -> Difference:
     return Difference(tuple(hunks))
 
 
-def _rows(
-    group: list[tuple[str, int, int, int, int]], before: Step, after: Step
-) -> Iterator[Row]:
+def _rows(group: list[tuple[str, int, int, int, int]], before: Step, after: Step) -> Iterator[Row]:
     for kind, i, i_end, j, j_end in group:
         if kind == "equal":
             yield from (Row(" ", line) for line in after.lines[j:j_end])

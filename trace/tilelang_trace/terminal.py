@@ -1,12 +1,12 @@
 """How does a trace look on a terminal? Per pass its time, and what it changed, by Python line.
 
-    ── lower_tile_ops · 3.1 ms · +12 −3 ── everything below sees only loops and elements
-    @@ -9,7 +9,16 @@
-             for k in T.Pipelined(8):
-       gemm.py:31  T.copy(A[by * 64, k * 32], A_shared)
-    -            T.copy(A[by * 64:by * 64 + 64, k * 32:k * 32 + 32], A_shared)
-    +            for i, j in T.Parallel(64, 32):
-    +                A_shared[i, j] = A[by * 64 + i, k * 32 + j]
+── lower_tile_ops · 3.1 ms · +12 −3 ── everything below sees only loops and elements
+@@ -9,7 +9,16 @@
+         for k in T.Pipelined(8):
+   gemm.py:31  T.copy(A[by * 64, k * 32], A_shared)
+-            T.copy(A[by * 64:by * 64 + 64, k * 32:k * 32 + 32], A_shared)
++            for i, j in T.Parallel(64, 32):
++                A_shared[i, j] = A[by * 64 + i, k * 32 + j]
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """textDocument/inlayHint: shape, dtype and scope where a name is bound, and launch sizes.
 
-    A_shared⟨: (128, 32) float16 shared⟩ = T.alloc_shared((block_M, block_K), dtype)
-    x⟨: float32⟩ = A_local[i] * scale
-    rows⟨ = 16⟩ = block_M // 8
-    with T.Kernel(8, 8, threads=128) as (bx, by):⟨ 64 blocks × 128 threads⟩
+A_shared⟨: (128, 32) float16 shared⟩ = T.alloc_shared((block_M, block_K), dtype)
+x⟨: float32⟩ = A_local[i] * scale
+rows⟨ = 16⟩ = block_M // 8
+with T.Kernel(8, 8, threads=128) as (bx, by):⟨ 64 blocks × 128 threads⟩
 """
 
 from __future__ import annotations

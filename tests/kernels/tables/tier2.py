@@ -537,7 +537,7 @@ HADAMARD = (
         reference=hadamard.reference,
         params={"n": 512, "dtype": T.float32},
         sizes={"b": 3},
-        device_params={"n": 4096},
+        device_params={"n": 32768},
         device_sizes={"b": 64},
         targets=("cuda:sm_80",),
     ),
@@ -551,7 +551,7 @@ HADAMARD = (
         reference=hadamard.reference,
         params={"n": 256, "dtype": T.float32},
         sizes={"b": 3},
-        device_params={"n": 8192},
+        device_params={"n": 32768},
         device_sizes={"b": 64},
     ),
 )

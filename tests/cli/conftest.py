@@ -1,0 +1,102 @@
+"""Command line tests run in an empty folder with a cache of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tilelang.cli import main
+from tilelang.runtime import build, report
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command line printed and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Runs `tilelang` in the folder `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TILELANG_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    build.forget()
+    report._said.clear()
+
+    def command(*arguments: str) -> Result:
+        status = main(arguments)
+        captured = capsys.readouterr()
+        return Result(status, captured.out, captured.err)
+
+    return command
+
+
+EAGER = '''\
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def scale(A, factor=2.0, block=32):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(T.ceildiv(N, block), M, threads=32) as (bx, by):
+        for i in T.Parallel(block):
+            B[by, bx * block + i] = A[by, bx * block + i] * factor
+    return B
+
+
+def reference(A, factor):
+    return A * factor
+'''
+
+FACTORY = '''\
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit(out_idx=[-1])
+def add(N, dtype="float32"):
+    @T.prim_func
+    def main(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, 32), threads=32) as bx:
+            for i in T.Parallel(32):
+                C[bx * 32 + i] = A[bx * 32 + i] + B[bx * 32 + i]
+
+    return main
+
+
+def ref_program(A, B):
+    return A + B
+
+
+if __name__ == "__main__":
+    raise SystemExit("the file is not run as a program")
+'''
+
+
+@pytest.fixture
+def eager(tmp_path: Path) -> Path:
+    path = tmp_path / "eager.py"
+    path.write_text(EAGER)
+    return path
+
+
+@pytest.fixture
+def factory(tmp_path: Path) -> Path:
+    path = tmp_path / "factory.py"
+    path.write_text(FACTORY)
+    return path

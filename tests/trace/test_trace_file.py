@@ -1,0 +1,79 @@
+"""A saved trace is the trace; other files are refused, newer ones of the same major are read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilelang_diagnostics import Diagnostic, Label, Severity, Span
+from tilelang_trace.model import Failure, Line, Step, Trace
+from tilelang_trace.ndjson import TraceFormatError, dump, load
+
+TEXT = st.text(max_size=8)
+SPANS = st.builds(
+    lambda file, line, column, more: Span(file, line, column, line + more, column + more),
+    st.sampled_from(["k.py", "é/h.py"]), st.integers(1, 99), st.integers(1, 99), st.integers(0, 5),
+)  # fmt: skip
+LINES = st.builds(Line, TEXT, st.none() | SPANS)
+STEPS = st.builds(
+    Step, TEXT, st.lists(LINES, max_size=4).map(tuple), st.floats(0, 10, allow_nan=False), TEXT
+)
+REMARKS = st.builds(
+    lambda message, span: Diagnostic(
+        "TL306", Severity.REMARK, message, span, labels=(Label(span, "here"),)
+    ),
+    TEXT, SPANS,
+)  # fmt: skip
+TRACES = st.builds(
+    Trace, TEXT, TEXT, TEXT, st.lists(STEPS, max_size=3).map(tuple),
+    st.dictionaries(TEXT, TEXT, max_size=3).map(lambda d: tuple(d.items())),
+    st.dictionaries(st.sampled_from(["k.py", "é/h.py"]), TEXT).map(lambda d: tuple(d.items())),
+    st.lists(REMARKS, max_size=2).map(tuple), st.none() | st.builds(Failure, TEXT, TEXT),
+)  # fmt: skip
+SMALL = Trace("main", "k.py", "cpu", (Step("emit", (Line("pass", Span("k.py", 1, 1, 1, 5)),)),))
+
+
+@given(TRACES)
+def test_what_is_saved_is_read_back(trace: Trace) -> None:
+    lines = list(dump(trace))
+    assert all(line.endswith("\n") and line.count("\n") == 1 for line in lines)
+    assert load(lines) == trace
+
+
+def test_the_first_record_says_what_it_is() -> None:
+    first = json.loads(next(dump(SMALL)))
+    assert list(first.items())[:3] == [("schema", "tilelang-trace"), ("major", 1), ("minor", 0)]
+
+
+def test_newer_minor_versions_are_read() -> None:
+    header, *rest = dump(SMALL)
+    newer = {**json.loads(header), "minor": 7, "colour": "blue"}
+    extra = json.dumps({"record": "ptx", "text": "…"}) + "\n"
+    assert load([json.dumps(newer), extra, "\n", *rest]) == SMALL
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([], "no schema"),
+        (["{}"], "no schema"),
+        (["import tilelang"], "line 1 is not JSON"),
+        (["[1]"], "line 1 is not an object"),
+        (['{"schema": "tilelang-trace", "major": 2, "minor": 1}'], "format 2.1; .* reads 1.x"),
+        (['{"schema": "tilelang-trace", "major": 1}'], "damaged"),
+    ],
+)
+def test_other_files_are_refused(lines: list[str], reason: str) -> None:
+    with pytest.raises(TraceFormatError, match=reason):
+        load(lines)
+
+
+def test_a_file_that_was_cut_off_is_refused() -> None:
+    with pytest.raises(TraceFormatError, match="cut off"):
+        load(list(dump(SMALL))[:-1])
+    *whole, last = dump(SMALL)
+    with pytest.raises(TraceFormatError, match="line 3 is not JSON"):
+        load([*whole, last[:9]])

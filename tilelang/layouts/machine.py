@@ -1,0 +1,52 @@
+"""For which machine are layouts inferred?
+
+A CPU needs none. So that the question can be asked everywhere, a target whose threads do not
+cooperate is answered for `NOMINAL`, an ordinary GPU, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from tilelang.layout.banks import BANKS
+from tilelang.target import Target, parse_target
+
+NOMINAL: Final = Target("cuda", "sm_80")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a layout depends on. `arch` is the compute capability whose matrix instructions are
+    used, None where their fragments are not tabulated. `nominal` says that the kernel is compiled
+    for something that needs no layouts: what is said then informs, and nothing is refused."""
+
+    name: str
+    warp: int
+    banks: int
+    arch: int | None
+    has_ldmatrix: bool
+    nominal: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@lru_cache(maxsize=64)
+def machine_of(target: str | Target) -> Machine:
+    """The machine for a target; raises what `parse_target` raises for what is none."""
+    wanted = parse_target(target)
+    nominal = not wanted.capabilities.threads_cooperate
+    found = NOMINAL if nominal else wanted
+    row = found.capabilities
+    number = re.match(r"sm_(\d+)", found.arch) if found.kind == "cuda" else None
+    return Machine(
+        str(found),
+        row.warp_size,
+        row.shared_banks or BANKS,
+        None if number is None else int(number[1]),
+        row.has_ldmatrix,
+        nominal,
+    )

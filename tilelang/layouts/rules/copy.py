@@ -1,0 +1,56 @@
+"""T.copy and its asynchronous forms: a loop over both sides.
+
+    T.copy(A[by * 64, k * 32], A_shared)
+    # for i, j in T.Parallel(64, 32): A_shared[i, j] = A[by * 64 + i, k * 32 + j]
+
+The threads run along whichever dimension of the tensor is contiguous.
+"""
+
+from __future__ import annotations
+
+from tilelang.layout.constraints import Fixed, Mode
+from tilelang.layout.fragment import Fragment
+from tilelang.layouts.builder import Builder, Nest, WidthLimit
+from tilelang.layouts.indices import region_indices
+from tilelang.layouts.rules.naming import origin_of
+from tilelang.layouts.rules.pairing import pair
+from tilelang.program.buffer import Region
+from tilelang.program.stmt import TileOp
+
+OPS = ("copy", "async_copy", "tma_copy", "copy_cluster")
+VECTOR_BITS = 128  # the widest access of one thread
+
+
+def demand(b: Builder, op: TileOp) -> None:
+    """Source and destination are touched by one loop."""
+    src, dst = op.args[0], op.args[1]
+    assert isinstance(src, Region) and isinstance(dst, Region)
+    origin = origin_of(op)
+    pairing = pair(src, dst)
+    if pairing is None:
+        return
+    nest = b.nest(origin.op, pairing.extents, origin, calls=op.calls)
+    width = op.attr("coalesced_width")
+    first = len(b.constraints)
+    b.touch(nest, src.buffer, region_indices(src, pairing.src), Mode.READ, origin, width)
+    b.touch(nest, dst.buffer, region_indices(dst, pairing.dst), Mode.WRITE, origin, width)
+    layout = op.attr("loop_layout")
+    if isinstance(layout, Fragment) and layout.shape == nest.extents:
+        b.constraints.insert(first, Fixed(nest.variable, layout, origin, convertible=False))
+    if isinstance(width, int):
+        limit_width(b, nest, width, (src, dst))
+
+
+def limit_width(b: Builder, nest: Nest, given: int, sides: tuple[Region, ...]) -> None:
+    """Remember a `coalesced_width` that no access of 16 bytes can have."""
+    widest_type = max((s.buffer.dtype for s in sides), key=lambda dtype: dtype.bits)
+    widest = max(1, VECTOR_BITS // widest_type.bits)
+    origin = b.nests[-1].variable and _origin(nest)
+    because = f"{widest} {widest_type} are the {VECTOR_BITS // 8} bytes one thread can move at once"
+    b.widths.append(WidthLimit(given, widest, because, origin))
+
+
+def _origin(nest: Nest):  # type: ignore[no-untyped-def]
+    from tilelang.layout.constraints import Origin
+
+    return Origin(nest.text, nest.span)

@@ -1,0 +1,31 @@
+"""T.transpose: a loop whose last two dimensions are exchanged on the other side.
+
+    T.transpose(a, b)     # for i, j: b[j, i] = a[i, j]
+"""
+
+from __future__ import annotations
+
+from tilelang.layout.constraints import Mode
+from tilelang.layouts.builder import Builder, constant_shape
+from tilelang.layouts.indices import region_indices
+from tilelang.layouts.rules.naming import origin_of
+from tilelang.program.buffer import Region
+from tilelang.program.stmt import TileOp
+
+OPS = ("transpose",)
+
+
+def demand(b: Builder, op: TileOp) -> None:
+    """One loop reads rows and writes columns."""
+    src, dst = op.args
+    assert isinstance(src, Region) and isinstance(dst, Region)
+    extents = constant_shape(src.extents)
+    if extents is None:
+        return
+    origin = origin_of(op)
+    rank = len(extents)
+    same = {d: d for d in range(rank)}
+    swapped = {**same, rank - 1: rank - 2, rank - 2: rank - 1}
+    nest = b.nest(origin.op, extents, origin, calls=op.calls)
+    b.touch(nest, src.buffer, region_indices(src, same), Mode.READ, origin)
+    b.touch(nest, dst.buffer, region_indices(dst, swapped), Mode.WRITE, origin)
