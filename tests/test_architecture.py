@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tilelang.version", "tilelang.dtypes", "tilelang.options", "tilelang.math"),
     ("tilelang.layout", "tilelang.target"),
     ("tilelang.program",),
-    ("tilelang.checks", "tilelang.ir"),
+    ("tilelang.checks", "tilelang.layouts", "tilelang.ir"),
     ("tilelang.ops",),
     ("tilelang.language", "tilelang.analysis", "tilelang.passes", "tilelang.codegen"),
     ("tilelang.pipeline",),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilelang.backends import backend_for
+from tilelang.checks import check_for_target
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.options import CompileOptions, make_options
 from tilelang.program.stmt import Function
@@ -67,6 +68,8 @@ def lower_function(
     from tilelang.pipeline import run_pipeline
 
     context = PassContext(str(target), dict(options.changed))
+    context.remarks += check_for_target(function, str(target))
+    raise_for(context.remarks)
     func = run_pipeline(emit(function), context, observers)
     return Lowered(func, tuple(context.remarks))
 

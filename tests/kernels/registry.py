@@ -7,7 +7,7 @@ its inputs and its float64 reference; ``tables`` says at which values they run a
 from __future__ import annotations
 
 from tests.kernels.case import KernelCase, RejectCase, check, run
-from tests.kernels.tables import tier1, tier2, tier3, tier4
+from tests.kernels.tables import tier1, tier2, tier2_language, tier3, tier4
 
 __all__ = [
     "KERNELS",
@@ -22,11 +22,12 @@ __all__ = [
 KERNELS: tuple[KernelCase, ...] = (
     *tier1.KERNELS,
     *tier2.KERNELS,
+    *tier2_language.KERNELS,
     *tier3.KERNELS,
     *tier4.KERNELS,
 )
 
-REJECTED: tuple[RejectCase, ...] = (*tier1.REJECTED, *tier2.REJECTED)
+REJECTED: tuple[RejectCase, ...] = (*tier1.REJECTED, *tier2_language.REJECTED)
 
 
 def for_target(target: str) -> tuple[KernelCase, ...]:

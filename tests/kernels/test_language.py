@@ -104,6 +104,14 @@ def test_lazy_kernel_says_its_source() -> None:
     assert "main" in kernel.get_kernel_source()
 
 
+def test_target_c_means_the_cpu() -> None:
+    factory = gemm.matmul_prim_func(M=53, N=70, K=45, block_M=16, block_N=32, block_K=16)
+    kernel = tilelang.compile(factory, out_idx=[2], target="c")
+    assert "main" in kernel.get_kernel_source()
+    a, b = gemm.inputs_float32(np.random.default_rng(0), M=53, N=70, K=45)
+    assert relative_error(kernel(a, b), a.astype(np.float64) @ b.astype(np.float64)) <= 1e-5
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PATHS = (ROOT, ROOT / "diagnostics", ROOT / "trace", ROOT / "lsp")
 TIMEOUT = 60.0  # generous: says "hangs", not "slow"
 
+ENDED = "the server ended"
+
 CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-16"]},
     "workspace": {"inlayHint": {"refreshSupport": True}, "workspaceFolders": True},
@@ -33,7 +35,7 @@ class Client:
     """Starts `python -m tilelang_lsp` and speaks LSP with it; use as a context manager."""
 
     def __init__(self, options: dict[str, Any] | None = None, cwd: Path | None = None) -> None:
-        path = os.pathsep.join([*map(str, PATHS), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join(map(str, PATHS))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tilelang_lsp", "--stdio"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
@@ -120,6 +122,7 @@ class Client:
         while True:
             message = self._notifications.get(timeout=TIMEOUT)
             params = message["params"]
+            assert message["method"] != ENDED, "".join(self.log)
             if message["method"] == "textDocument/publishDiagnostics" and params["uri"] == uri:
                 if params.get("version") == version:
                     found: list[dict[str, Any]] = params["diagnostics"]
@@ -141,6 +144,7 @@ class Client:
                 if name.lower() == b"content-length":
                     length = int(value)
             if not line:
+                self._ended()
                 return
             self._take(json.loads(stream.read(length)))
 
@@ -152,6 +156,12 @@ class Client:
             self._send({"jsonrpc": "2.0", "id": message["id"], "result": None})
         else:
             self._notifications.put(message)
+
+    def _ended(self) -> None:
+        """The server is gone: whoever waits is told."""
+        for answers in list(self._answers.values()):
+            answers.put({"error": "the server ended"})
+        self._notifications.put({"method": ENDED, "params": {"uri": None}})
 
     def _read_log(self) -> None:
         assert self.process.stderr is not None

@@ -10,14 +10,18 @@ from collections.abc import Callable, Collection, Iterator
 
 from tilelang.checks import (
     data_races,
+    explicit_layouts,
     index_dtypes,
     initialised,
+    layouts,
     manual_schedules,
     outside_launch,
     parallel_locals,
     pipelines,
+    reducers,
     regions,
     swapped_axes,
+    target_limits,
     unbound_dims,
     unproved_bounds,
     vector_loops,
@@ -34,11 +38,19 @@ CHECKS: tuple[Check, ...] = (
     regions.check,
     initialised.check,
     parallel_locals.check,
+    reducers.check,
     data_races.check,
     pipelines.check,
     manual_schedules.check,
     index_dtypes.check,
     vector_loops.check,
+    explicit_layouts.check,
+)
+
+# These also know the target.
+TARGET_CHECKS: tuple[Callable[[Function, str], Iterator[Diagnostic]], ...] = (
+    target_limits.check,
+    layouts.check,
 )
 
 # What is only worth saying to someone who asks for its code.
@@ -49,7 +61,11 @@ NEED_COMPLETE = frozenset({initialised.check})
 
 
 def check_function(
-    function: Function, *, complete: bool = True, select: Collection[str] = ()
+    function: Function,
+    *,
+    complete: bool = True,
+    select: Collection[str] = (),
+    target: str | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Everything the checks find; `complete` says that no statement had to be left out.
 
@@ -61,4 +77,11 @@ def check_function(
         if check in NEED_COMPLETE and not complete:
             continue
         found.update(dict.fromkeys(check(function)))
+    if target is not None:
+        found.update(dict.fromkeys(check_for_target(function, target)))
     return tuple(found)
+
+
+def check_for_target(function: Function, target: str) -> tuple[Diagnostic, ...]:
+    """What only the target decides: for kernels traced before one was chosen."""
+    return tuple(d for check in TARGET_CHECKS for d in check(function, target))

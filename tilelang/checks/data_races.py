@@ -29,7 +29,7 @@ def check(function: Function) -> Iterator[Diagnostic]:
         if isinstance(stmt, Let):
             lets[stmt.var] = stmt.value
         if isinstance(stmt, Store) and context.parallel_vars:
-            if stmt.buffer.scope_name not in _PRIVATE:
+            if stmt.buffer.scope_name not in _PRIVATE and not stmt.buffer.is_reducer:
                 yield from _check_store(stmt, context, lets)
 
 

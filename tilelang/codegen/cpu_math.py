@@ -36,8 +36,12 @@ _ROUNDER_BITS: Final = 0x4B400000
 
 # Functions of the C library; their float32 forms end in f.
 _LIBM: Final = frozenset(
-    ["exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "atan2", "pow", "fmod", "hypot", "nextafter", "expm1", "erfc"]
-)
+    {
+        "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan",
+        "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+        "erf", "erfc", "pow", "fmod", "hypot", "nextafter",
+    }
+)  # fmt: skip
 _INTRINSICS = {
     "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "fabs": "fabs",
     "nearbyint": "roundeven", "rint": "roundeven", "round": "round", "copysign": "copysign",

@@ -120,13 +120,36 @@ class LanguageFunction:
         kind = trace.target.split(":")[0]
         kinds = {t.split(":")[0] for t in self.targets}
         if kind in kinds:
-            return  # the architecture is checked by the backend, which knows its table
+            self._check_architecture(trace.target)
+            return
         reject(
             "TL401",
             f"`T.{self.name}` is not available on target `{trace.target}`",
             label=f"needs {' or '.join(self.targets)}",
             help=f"compile for one of: {', '.join(self.targets)}",
         )
+
+
+    def _check_architecture(self, target: str) -> None:
+        """Refuse what came with a later NVIDIA architecture; others have no order."""
+        kind, _, arch = target.partition(":")
+        have = _compute_capability(arch)
+        first = [a for k, _, a in (t.partition(":") for t in self.targets) if k == kind]
+        wanted = [_compute_capability(a) for a in first]
+        if have is None or not wanted or any(w is None or w <= have for w in wanted):
+            return
+        reject(
+            "TL402",
+            f"`T.{self.name}` needs {kind}:{first[0]}, and the target is {target}",
+            label=f"{arch} does not have it",
+            help=f"compile for {kind}:{first[0]} or newer",
+        )
+
+
+def _compute_capability(arch: str) -> int | None:
+    """90 of `sm_90a`; None for what has no such number."""
+    digits = arch.removeprefix("sm_").rstrip("af") if arch.startswith("sm_") else ""
+    return int(digits) if digits.isdigit() else None
 
 
 def language_function(

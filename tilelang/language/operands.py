@@ -56,7 +56,7 @@ def tile(function: str, role: str, value: Any) -> Region:
         )
     if isinstance(value, ex.VarRef):
         region = replace(region, span=current_span())
-    if is_reducer(region.buffer):
+    if region.buffer.is_reducer:
         _refuse_reducer(function, region)
     if region.buffer.scope_name in ("shared.barrier", "shared.cluster_barrier"):
         wrong_scope(function, role, region, "barriers hold no data", help="pass a tile")
@@ -342,12 +342,6 @@ def kind_text(value: Any) -> str:
     if isinstance(value, (bool, int, float, str)) or value is None:
         return f"`{value!r}`"
     return f"a {type(value).__name__}"
-
-
-def is_reducer(buffer: Buffer) -> bool:
-    """A write-only accumulator; with the deprecated `replication` it is an ordinary fragment."""
-    is_plain = dict(buffer.attrs).get("replication") is not None
-    return buffer.scope_name == "local.reducer" and not is_plain
 
 
 def _refuse_reducer(function: str, region: Region) -> NoReturn:

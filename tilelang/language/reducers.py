@@ -15,7 +15,6 @@ from tilelang.language.operands import (
     effect,
     emit_tile,
     extents_text,
-    is_reducer,
     kind_text,
     options,
     refuse_in_parallel,
@@ -91,7 +90,7 @@ def finalize_reducer(
     options("finalize_reducer", annotations)
     count = static_int("finalize_reducer", "batch", batch, 1, 1 << 10)
     region = _reducer("finalize_reducer", reducer)
-    if is_reducer(region.buffer):
+    if region.buffer.is_reducer:
         _require_open("finalize_reducer", region)
     target: tuple[Region, ...] = ()
     if dst is not None:

@@ -22,7 +22,7 @@ from tilelang.program.buffer import Buffer
 from tilelang.program.context import reject, warn
 from tilelang.program.expr import BOOL, INT32, Const, Expr, Var
 from tilelang.program.stmt import Assert, Evaluate, Jump
-from tilelang.program.unknown import Unknown
+from tilelang.program.unknown import Unknown, is_unknown
 from tilelang_diagnostics.model import Severity
 
 NAMED_BARRIERS = 16  # PTX ISA, bar.sync: barriers 0 to 15 of a block
@@ -81,6 +81,8 @@ def get_thread_extent(dim: int = 0) -> Any:
     """
     axis = static_int("get_thread_extent", "dim", dim, 0, 2)
     pairs = _launch("get_thread_extent").threads
+    if is_unknown(pairs):
+        return pairs
     return pairs[axis][1] if axis is not None and axis < len(pairs) else Const(1, INT32)
 
 
@@ -297,7 +299,10 @@ def _position(function: str, warp_size: Any, **given: Any) -> Expr:
 
 
 def _launch(function: str) -> Any:
-    launch = trace_of(function).launch
+    trace = trace_of(function)
+    launch = trace.launch
+    if launch is None and trace.facts.get("launch_failed"):
+        return Unknown("launch")  # what is wrong with it has been said
     if launch is None:
         reject(
             "TL162",
@@ -312,12 +317,16 @@ def _axis(function: str, which: str, dim: Any) -> Expr | Unknown:
     axis = static_int(function, "dim", dim, 0, 2)
     if axis is None:
         return Unknown(f"T.{function}(…)")
-    pairs: tuple[tuple[Var, Expr], ...] = getattr(_launch(function), which)
+    pairs: tuple[tuple[Var, Expr], ...] | Unknown = getattr(_launch(function), which)
+    if isinstance(pairs, Unknown):
+        return pairs
     return pairs[axis][0] if axis < len(pairs) else Const(0, INT32)
 
 
-def _axes(function: str, which: str) -> tuple[Expr, ...]:
-    pairs: tuple[tuple[Var, Expr], ...] = getattr(_launch(function), which)
+def _axes(function: str, which: str) -> tuple[Expr, ...] | Unknown:
+    pairs: tuple[tuple[Var, Expr], ...] | Unknown = getattr(_launch(function), which)
+    if isinstance(pairs, Unknown):
+        return pairs
     return tuple(var for var, _ in pairs)
 
 

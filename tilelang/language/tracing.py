@@ -86,7 +86,10 @@ def trace_kernel(
     blocking = any(d.is_error for d in trace.diagnostics)
     if complete and not blocking:
         function = tracer.function()
-        for found in check_function(function, complete=trace.complete, select=select):
+        for found in check_function(
+            function, complete=trace.complete, select=select,
+            target=target if definition.env.static else None,
+        ):
             trace.report(found)
         if has_errors(trace.diagnostics):
             function = None

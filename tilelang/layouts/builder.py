@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from tilelang.dtypes import DType
 from tilelang.layout.banks import Pattern
 from tilelang.layout.constraints import (
     Access,
@@ -20,9 +21,12 @@ from tilelang.layout.constraints import (
     Origin,
     Variable,
     fragment,
+    identity,
     loop,
 )
+from tilelang.layout.gemm import GemmWarpPolicy
 from tilelang.layout.layout import Layout
+from tilelang.layout.lazy import np
 from tilelang.layouts.indices import (
     MAX_POINTS,
     Counter,
@@ -38,14 +42,16 @@ from tilelang.program import arith
 from tilelang.program import expr as ex
 from tilelang.program.accesses import storage
 from tilelang.program.buffer import Buffer, Region
+from tilelang.program.stmt import TileOp
 from tilelang.program.text import region_text
-from tilelang_diagnostics.model import Diagnostic, Frame, Span
+from tilelang_diagnostics.model import Diagnostic, Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Slices of one tile that an operation may name in turn, as `A[:, k * 16 : …]` in a loop over k.
 MAX_SLICES = 16
+VECTOR_BITS = 128  # the widest access of one thread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +64,7 @@ class Nest:
     kind: Literal["parallel", "operation"]
     text: str
     span: Span | None
-    calls: tuple[Frame, ...] = ()
+    outer: int = 0  # how many sequential loops stand around it
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -69,14 +75,14 @@ class Nest:
 class GlobalUse:
     """Iterations of `nest` touch a tensor, `strides` elements apart along each of its dims.
 
-    `inner` are the strides of the sequential loops inside; `bits` is the width of an element.
+    `inner` are the strides of the sequential loops inside, `width` the widest aligned vector.
     """
 
     nest: Nest
     buffer: Buffer
     strides: tuple[int | None, ...]
     inner: tuple[int | None, ...]
-    mode: Mode
+    width: int | None
     origin: Origin
 
 
@@ -89,7 +95,7 @@ class SharedUse:
     origin: Origin
     mode: Mode
     nest: Nest | None = None
-    elements: NDArray[object] | None = None
+    elements: NDArray[np.int64] | None = None
     patterns: tuple[Pattern, ...] = ()
     count: int = 1
     what: str = ""
@@ -101,7 +107,7 @@ class UniformWrite:
 
     var: Variable
     element: tuple[int, ...]
-    threads: NDArray[object]
+    threads: NDArray[np.int64]
     origin: Origin
 
 
@@ -113,6 +119,36 @@ class WidthLimit:
     widest: int
     because: str
     origin: Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """One gemm of known sizes, `c[m, n] += a[m, k] @ b[k, n]`."""
+
+    op: TileOp
+    origin: Origin
+    a: Region
+    b: Region
+    c: Region
+    m: int
+    n: int
+    k: int
+
+    @property
+    def transpose_a(self) -> bool:
+        return bool(self.op.attr("transpose_A"))
+
+    @property
+    def transpose_b(self) -> bool:
+        return bool(self.op.attr("transpose_B"))
+
+    @property
+    def policy(self) -> GemmWarpPolicy:
+        return GemmWarpPolicy(int(self.op.attr("policy") or 0))
+
+    @property
+    def dtype(self) -> DType:
+        return self.a.buffer.dtype
 
 
 @dataclass(slots=True, eq=False)
@@ -132,6 +168,8 @@ class Builder:
     uniform_writes: list[UniformWrite] = field(default_factory=list)
     widths: list[WidthLimit] = field(default_factory=list)
     fixed_shared: dict[Buffer, tuple[Layout, Origin]] = field(default_factory=dict)
+    products: list[Product] = field(default_factory=list)
+    filled: set[Buffer] = field(default_factory=set)
     found: list[Diagnostic] = field(default_factory=list)
     unknown: dict[Buffer, str] = field(default_factory=dict)
     variables: dict[Buffer, Variable] = field(default_factory=dict)
@@ -186,12 +224,11 @@ class Builder:
         origin: Origin,
         kind: Literal["parallel", "operation"] = "operation",
         dims: Mapping[ex.Var, int] | None = None,
-        calls: tuple[Frame, ...] = (),
     ) -> Nest:
         """A new loop nest. `text` says what it is; its variable is called so with its line."""
         line = f" at line {origin.span.line}" if origin.span is not None else ""
         variable = loop(self.unique(f"{text}{line}"), tuple(extents) or (1,))
-        made = Nest(variable, dims or {}, kind, text, origin.span, calls)
+        made = Nest(variable, dims or {}, kind, text, origin.span, len(self.counters))
         self.nests.append(made)
         return made
 
@@ -203,6 +240,27 @@ class Builder:
             candidate = f"{name} #{count}"
         self._names.add(candidate)
         return candidate
+
+    def hold(self, nest: Nest, held: Variable, mode: Mode, origin: Origin) -> None:
+        """Iteration `x` of `nest` touches element `x` of a tile of registers."""
+        self.constraints.append(Access(nest.variable, held, identity(held.shape), mode, origin))
+
+    def limit_width(self, nest: Nest, given: int, dtype: DType, origin: Origin) -> None:
+        """Remember a `coalesced_width`, which the accesses of `nest` may not allow."""
+        widest = max(1, VECTOR_BITS // dtype.bits)
+        because = f"{widest} {dtype} are the {VECTOR_BITS // 8} bytes a thread moves at once"
+        for use in self.global_uses:
+            if use.nest is not nest:
+                continue
+            if use.width is not None and use.width < widest:
+                widest = use.width
+                because = f"`{use.buffer.name}` is only aligned to {widest} elements"
+            for extent, stride in zip(nest.extents, use.strides, strict=True):
+                run = extent & -extent
+                if stride == 1 and run < widest:
+                    widest = run
+                    because = f"a row of {extent} elements of `{use.buffer.name}` allows no more"
+        self.widths.append(WidthLimit(given, widest, because, origin))
 
     # -- accesses --------------------------------------------------------------------------
 
@@ -227,16 +285,19 @@ class Builder:
         self, nest: Nest, buffer: Buffer, indices: Sequence[Index], mode: Mode, origin: Origin
     ) -> None:
         """The same for a shared tile, whose layout is chosen once the threads are known."""
-        if constant_shape(buffer.shape) is None:
-            return
-        places = elements(indices, nest.dims, nest.extents)
-        if places is None:
-            return
+        if constant_shape(buffer.shape) is not None:
+            places = elements(indices, nest.dims, nest.extents)
+            if places is not None:
+                self.touch_shared_at(nest, buffer, places, mode, origin)
+
+    def touch_shared_at(
+        self, nest: Nest, buffer: Buffer, places: NDArray[np.int64], mode: Mode, origin: Origin
+    ) -> None:
+        """Iteration `x` of `nest` touches the element `places[:, *x]`."""
         in_storage = storage_elements(buffer, places)
         if in_storage is None:
-            self.unknown.setdefault(
-                storage(buffer), f"`{buffer.name}` shows it with other elements"
-            )
+            why = f"`{buffer.name}` shows it as {buffer.dtype}"
+            self.unknown.setdefault(storage(buffer), why)
             return
         use = SharedUse(storage(buffer), origin, mode, nest, in_storage)
         self.shared_uses.append(use)
@@ -266,11 +327,12 @@ class Builder:
         strides = tuple(
             _stride(indices, pitches, dim, loop_vars.get(dim)) for dim in range(len(nest.extents))
         )
-        inner = tuple(_stride(indices, pitches, -1, c.var) for c in self.counters)
+        inside = self.counters[nest.outer :]
+        inner = tuple(_stride(indices, pitches, -1, c.var) for c in inside)
         widest = aligned_width(buffer, indices, pitches, nest, strides)
+        self.global_uses.append(GlobalUse(nest, buffer, strides, inner, widest, origin))
         if limit is not None:
             widest = limit if widest is None else min(widest, limit)
-        self.global_uses.append(GlobalUse(nest, buffer, strides, inner, mode, origin))
         self.constraints.append(
             Memory(nest.variable, strides, buffer.dtype.bits, origin, widest)
         )
@@ -297,12 +359,10 @@ def constant_shape(dims: Sequence[object]) -> tuple[int, ...] | None:
     return known if len(known) == len(found) and _size(known) <= MAX_POINTS else None
 
 
-def storage_elements(buffer: Buffer, places: NDArray[object]) -> NDArray[object] | None:
+def storage_elements(buffer: Buffer, places: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Elements of a view as elements of the buffer it shows; None when they are of other widths.
 
     Elements outside are brought inside: guards keep lanes that would touch them idle."""
-    from tilelang.layout.lazy import np
-
     shape = constant_shape(buffer.shape)
     assert shape is not None
     limits = np.array(shape).reshape(-1, *[1] * (places.ndim - 1))
@@ -384,9 +444,7 @@ def _slices(index: Layout, rank: int) -> list[Layout]:
     return [Layout.from_table(table[..., k]) for k in range(table.shape[-1])]
 
 
-def _unravel(flat: NDArray[object], shape: tuple[int, ...]) -> NDArray[object]:
-    from tilelang.layout.lazy import np
-
+def _unravel(flat: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
     return np.stack(np.unravel_index(flat, shape))
 
 

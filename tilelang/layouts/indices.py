@@ -149,6 +149,8 @@ def evaluate(expr: ex.Expr, values: Values, others: int | None = None) -> Any:
             return evaluate(operand, values, others)
         case ex.Unary(op="-", operand=operand):
             return -evaluate(operand, values, others)
+        case ex.Unary(op="not", operand=operand):
+            return np.logical_not(evaluate(operand, values, others))
         case ex.Binary(op=op, left=left, right=right):
             function = _OPERATIONS.get(op)
             if function is None:

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.visit import with_body
+from tilelang.ir.visit import collect, with_body
 from tilelang.passes.context import PassContext
 from tilelang.passes.cpu_divergence import Divergence, mentions_threads
 from tilelang.passes.cpu_emit import emit_skeleton
@@ -59,6 +59,18 @@ def _launches(s: Any) -> Any:
     return rewritten
 
 
+def _refuse_warp_groups(body: Any) -> None:
+    """`with T.ws(...)` gives warp groups different work at the same time."""
+    for s in collect(body, tirx.AttrStmt):
+        if str(s.attr_key).startswith(attrs.SCOPED + "ws"):
+            raise NeedsThreads(
+                "`T.ws` needs warp groups that run side by side",
+                s.span,
+                help="the CPU runs the threads of a block one after the other; "
+                "write the roles as consecutive steps",
+            )
+
+
 def _thread_tag(s: Any) -> str | None:
     """Which axis of threads `s` opens, if it does."""
     if str(s.attr_key) != attrs.THREAD_EXTENT:
@@ -70,6 +82,7 @@ def _thread_tag(s: Any) -> str | None:
 def _block(body: Any, axes: dict[str, tuple[Any, Any]]) -> Any:
     """The code of one block, without threads."""
     variables = [var for var, _ in axes.values()]
+    _refuse_warp_groups(body)
     if not mentions_threads(body, variables):
         return body
     sizes = {tag: build.int_value(extent) for tag, (_, extent) in axes.items()}

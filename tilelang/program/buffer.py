@@ -67,6 +67,12 @@ class Buffer:
     def is_global(self) -> bool:
         return self.scope_name == "global"
 
+    @property
+    def is_reducer(self) -> bool:
+        """A write-only accumulator; with the deprecated `replication` it is a plain fragment."""
+        plain = dict(self.attrs).get("replication") is not None
+        return self.scope_name == "local.reducer" and not plain
+
     def __getitem__(self, index: Any) -> Any:
         return indexing.getitem(self, index)
 

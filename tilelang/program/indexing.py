@@ -8,9 +8,9 @@ from tilelang.program import arith
 from tilelang.program import buffer as bf
 from tilelang.program import expr as ex
 from tilelang.program import operators, stmt
-from tilelang.program.context import active_trace, current_span, reject
+from tilelang.program.context import active_trace, current_span, reject, warn
 from tilelang.program.unknown import Unknown, contains_unknown
-from tilelang_diagnostics.model import Label
+from tilelang_diagnostics.model import Label, Severity
 
 
 def getitem(buffer: bf.Buffer, index: Any) -> Any:
@@ -211,14 +211,24 @@ def _check_slice(buffer: bf.Buffer, dimension: int, begin: ex.Expr, extent: ex.E
     limit = buffer.shape[dimension]
     if size is None or first is None or not isinstance(limit, int):
         return
-    if first + size > limit or first < 0:
-        reject(
+    if first + size <= limit and first >= 0:
+        return
+    message = (
+        f"slice [{first}:{first + size}] exceeds dimension {dimension} of `{buffer.name}` "
+        f"(extent {limit})"
+    )
+    found = {"label": f"reaches element {first + size - 1}", "labels": _declared(buffer)}
+    if buffer.is_global and 0 <= first < limit:
+        # Legal, but a constant that hangs over the edge is rarely meant.
+        warn(
             "TL221",
-            f"slice [{first}:{first + size}] exceeds dimension {dimension} of `{buffer.name}` "
-            f"(extent {limit})",
-            label=f"reaches element {first + size - 1}",
-            labels=_declared(buffer),
+            message,
+            severity=Severity.WARNING,
+            notes=("elements outside read as 0 and are not written",),
+            **found,
         )
+        return
+    reject("TL221", message, **found)
 
 
 def _expand_ellipsis(buffer: bf.Buffer, indices: tuple[Any, ...]) -> tuple[Any, ...]:

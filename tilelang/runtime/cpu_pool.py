@@ -60,10 +60,16 @@ class Job:
                 self._idle.notify_all()
 
     def wait(self) -> int:
-        """Block until no chunk is running; the status, or the exception a chunk raised."""
+        """Block until no chunk is running; the status, or the exception a chunk raised.
+
+        An interrupt stops the job but still waits: running chunks use the caller's memory.
+        """
         with self._lock:
             while self._active:
-                self._idle.wait()
+                try:
+                    self._idle.wait()
+                except BaseException as raised:
+                    self.error = self.error or raised
         if self.error is not None:
             raise self.error
         return self.status

@@ -82,6 +82,24 @@ ATTENTION = (
         )
         for causal in (False, True)
     ),
+    KernelCase(
+        name="gqa_fwd_tuned",
+        row="example_gqa_fwd_bshd",
+        tier=3,
+        style="lazy",
+        make=gqa_fwd.flashattn_tuned,
+        inputs=gqa_fwd.inputs,
+        reference=gqa_fwd.reference,
+        params={
+            "batch": 1,
+            "heads": 4,
+            "seq_len": 45,
+            "dim": 16,
+            "is_causal": True,
+            "groups": 2,
+        },
+        device_params={"heads": 64, "seq_len": 4096, "dim": 128, "groups": 16},
+    ),
     *(
         KernelCase(
             name=f"mha_inference_{name}",

@@ -21,13 +21,13 @@ def demand(b: Builder, op: TileOp) -> None:
     if not isinstance(value, Region):
         extents = constant_shape(dst.extents)
         if extents is not None:
-            nest = b.nest(origin.op, extents, origin, calls=op.calls)
+            nest = b.nest(origin.op, extents, origin)
             indices = region_indices(dst, {d: d for d in range(len(extents))})
             b.touch(nest, dst.buffer, indices, Mode.UPDATE, origin)
         return
     pairing = pair(value, dst)
     if pairing is None:
         return
-    nest = b.nest(origin.op, pairing.extents, origin, calls=op.calls)
+    nest = b.nest(origin.op, pairing.extents, origin)
     b.touch(nest, value.buffer, region_indices(value, pairing.src), Mode.READ, origin)
     b.touch(nest, dst.buffer, region_indices(dst, pairing.dst), Mode.UPDATE, origin)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tilelang.layout.constraints import Fixed, Mode
 from tilelang.layout.fragment import Fragment
-from tilelang.layouts.builder import Builder, Nest, WidthLimit
+from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import region_indices
 from tilelang.layouts.rules.naming import origin_of
 from tilelang.layouts.rules.pairing import pair
@@ -18,7 +18,6 @@ from tilelang.program.buffer import Region
 from tilelang.program.stmt import TileOp
 
 OPS = ("copy", "async_copy", "tma_copy", "copy_cluster")
-VECTOR_BITS = 128  # the widest access of one thread
 
 
 def demand(b: Builder, op: TileOp) -> None:
@@ -29,7 +28,7 @@ def demand(b: Builder, op: TileOp) -> None:
     pairing = pair(src, dst)
     if pairing is None:
         return
-    nest = b.nest(origin.op, pairing.extents, origin, calls=op.calls)
+    nest = b.nest(origin.op, pairing.extents, origin)
     width = op.attr("coalesced_width")
     first = len(b.constraints)
     b.touch(nest, src.buffer, region_indices(src, pairing.src), Mode.READ, origin, width)
@@ -38,19 +37,5 @@ def demand(b: Builder, op: TileOp) -> None:
     if isinstance(layout, Fragment) and layout.shape == nest.extents:
         b.constraints.insert(first, Fixed(nest.variable, layout, origin, convertible=False))
     if isinstance(width, int):
-        limit_width(b, nest, width, (src, dst))
-
-
-def limit_width(b: Builder, nest: Nest, given: int, sides: tuple[Region, ...]) -> None:
-    """Remember a `coalesced_width` that no access of 16 bytes can have."""
-    widest_type = max((s.buffer.dtype for s in sides), key=lambda dtype: dtype.bits)
-    widest = max(1, VECTOR_BITS // widest_type.bits)
-    origin = b.nests[-1].variable and _origin(nest)
-    because = f"{widest} {widest_type} are the {VECTOR_BITS // 8} bytes one thread can move at once"
-    b.widths.append(WidthLimit(given, widest, because, origin))
-
-
-def _origin(nest: Nest):  # type: ignore[no-untyped-def]
-    from tilelang.layout.constraints import Origin
-
-    return Origin(nest.text, nest.span)
+        widest_type = max((src.dtype, dst.dtype), key=lambda dtype: dtype.bits)
+        b.limit_width(nest, width, widest_type, origin)

@@ -20,7 +20,7 @@ def demand(b: Builder, op: TileOp) -> None:
     if extents is None:
         return
     origin = origin_of(op)
-    nest = b.nest(origin.op, extents, origin, calls=op.calls)
+    nest = b.nest(origin.op, extents, origin)
     indices = region_indices(columns, {d: d for d in range(len(extents))})
     b.touch(nest, columns.buffer, indices, Mode.WRITE, origin)
     strides = (*(None for _ in extents[1:]), 1)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from tilelang.layout.constraints import Origin
+from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.expr import Load
 from tilelang.program.stmt import TileOp
 from tilelang.program.text import expr_text, region_text
+from tilelang_diagnostics.model import Span
 
 _SPELLED = {
     "scan": "T.cum{kind}", "reduce": "T.reduce_{kind}", "atomic": "T.atomic_{op}",
-    "reducer_finalize": "T.finalize_reducer", "fill": "T.fill",
+    "reducer_finalize": "T.finalize_reducer",
 }  # fmt: skip
-SHORT = 40
+SHORT = 32
 
 
 def origin_of(op: TileOp) -> Origin:
@@ -22,18 +23,12 @@ def origin_of(op: TileOp) -> Origin:
     return Origin(f"{name}({', '.join(operands)})", op.span)
 
 
-def access_origin(buffer: Buffer, load: Load | None, text: str, span: object) -> Origin:
-    """One element a loop touches."""
-    del load
-    return Origin(f"{buffer.name}[{text}]", span)  # type: ignore[arg-type]
+def access_origin(buffer: Buffer, indices: tuple[ex.Expr, ...], span: Span | None) -> Origin:
+    """One element that a loop touches."""
+    return Origin(f"{buffer.name}[{', '.join(map(expr_text, indices))}]", span)
 
 
 def _operand(region: Region) -> str:
-    """A region in full while it is short, else the buffer's name: spans show the rest."""
+    """A region in full while it is short, else the buffer's name: the span shows the rest."""
     text = region_text(region)
     return text if len(text) <= SHORT else region.buffer.name
-
-
-def index_text(indices: tuple[object, ...]) -> str:
-    """Indices as the user wrote them."""
-    return ", ".join(expr_text(i) for i in indices)

@@ -26,6 +26,6 @@ def demand(b: Builder, op: TileOp) -> None:
     rank = len(extents)
     same = {d: d for d in range(rank)}
     swapped = {**same, rank - 1: rank - 2, rank - 2: rank - 1}
-    nest = b.nest(origin.op, extents, origin, calls=op.calls)
+    nest = b.nest(origin.op, extents, origin)
     b.touch(nest, src.buffer, region_indices(src, same), Mode.READ, origin)
     b.touch(nest, dst.buffer, region_indices(dst, swapped), Mode.WRITE, origin)

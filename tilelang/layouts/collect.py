@@ -1,0 +1,190 @@
+"""What does every statement of a launch demand, and of which threads?
+
+The whole block is one group of threads; the body of `with T.ws(…):` is one of its own. A fragment
+belongs to the group that works on it; one that several groups work on is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tilelang.layouts.builder import Builder, constant_shape
+from tilelang.layouts.indices import counter_of
+from tilelang.layouts.machine import Machine
+from tilelang.layouts.rules import RULES, annotation, parallel, scalar
+from tilelang.program import arith
+from tilelang.program import expr as ex
+from tilelang.program import stmt as st
+from tilelang.program.accesses import accesses, storage
+from tilelang.program.buffer import Buffer, Region
+
+WARP_GROUP = 128  # threads of one index of `T.ws`
+
+# Operations that touch every element of a fragment in place, whatever its layout.
+_ANYWHERE = frozenset({"fill", "reducer_init"})
+# What hands out the address of a buffer: its elements must lie where C code expects them.
+_ADDRESSES = frozenset({"access_ptr", "address_of", "tvm_access_ptr", "call_extern"})
+
+
+@dataclass(slots=True, eq=False)
+class Collected:
+    """The demands of one launch."""
+
+    launch: st.Launch
+    threads: int | None
+    groups: tuple[Builder, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    reasons: dict[Buffer, str] = field(default_factory=dict)
+
+
+def collect(launch: st.Launch, machine: Machine) -> Collected:
+    """Read a launch. Without a known number of threads nothing is demanded."""
+    extents = [arith.constant_value(e) for _, e in launch.threads]
+    sizes = [n for n in extents if n is not None]
+    buffers = tuple(s.buffer for s in st.walk_statements(launch.body) if isinstance(s, st.Allocate))
+    if len(sizes) != len(extents):
+        return Collected(launch, None, (), buffers)
+    threads = 1
+    for size in sizes:
+        threads *= size
+    axes = tuple((var, size) for (var, _), size in zip(launch.threads, sizes, strict=True))
+    reader = _Reader(machine, threads, axes)
+    reader.assign_groups(launch.body)
+    reader.block(launch.body, reader.whole)
+    groups = tuple(reader.groups.values())
+    reasons = {buffer: why for group in groups for buffer, why in group.unknown.items()}
+    return Collected(launch, threads, groups, buffers, reasons)
+
+
+class _Reader:
+    """Walks the statements of one launch with the group of threads that runs them."""
+
+    def __init__(
+        self, machine: Machine, threads: int, axes: tuple[tuple[ex.Var, int], ...]
+    ) -> None:
+        self.machine = machine
+        self.axes = axes
+        self.whole = (0, threads)
+        self.groups: dict[tuple[int, int], Builder] = {}
+        self.scalars: dict[tuple[int, int], scalar.Threads] = {}
+        self.conditions: tuple[ex.Expr, ...] = ()
+        self.shared_by_groups: set[Buffer] = set()
+        self._group(self.whole)
+
+    def assign_groups(self, body: st.Block) -> None:
+        """Find the fragments that several groups of threads work on."""
+        users: dict[Buffer, set[tuple[int, int]]] = {}
+        for stmt, group in _with_groups(body, self.whole):
+            if isinstance(stmt, st.TileOp) and stmt.name in _ANYWHERE:
+                continue
+            for access in accesses(stmt):
+                if access.buffer.is_fragment:
+                    users.setdefault(storage(access.buffer), set()).add(group)
+        self.shared_by_groups = {buffer for buffer, groups in users.items() if len(groups) > 1}
+
+    def block(self, block: st.Block, group: tuple[int, int]) -> None:
+        """Statements in order."""
+        for stmt in block:
+            self.statement(stmt, group)
+
+    def statement(self, stmt: st.Stmt, group: tuple[int, int]) -> None:
+        """One statement and what is in it."""
+        b = self._group(group)
+        match stmt:
+            case st.TileOp():
+                self._operation(b, stmt)
+            case st.For(kind="parallel"):
+                parallel.demand(b, stmt)
+            case st.For():
+                outer = b.counters
+                counter = counter_of(stmt)
+                b.counters = outer if counter is None else (*outer, counter)
+                self.block(stmt.body, group)
+                b.counters = outer
+            case st.If(condition=condition, then=then, orelse=orelse):
+                scalar.demand(self._threads(group), stmt, self.conditions)
+                self._under(condition, then, group)
+                self._under(ex.Unary("not", condition, ex.BOOL), orelse, group)
+            case st.Scoped(body=body):
+                self.block(body, group_of(stmt, group))
+            case st.While(body=body):
+                self.block(body, group)
+            case st.Annotate():
+                annotation.demand(b, stmt)
+            case st.Launch():
+                pass
+            case _:
+                self._addresses(b, stmt)
+                scalar.demand(self._threads(group), stmt, self.conditions)
+
+    def _under(self, condition: ex.Expr, block: st.Block, group: tuple[int, int]) -> None:
+        outer = self.conditions
+        self.conditions = (*outer, condition)
+        self.block(block, group)
+        self.conditions = outer
+
+    def _operation(self, b: Builder, op: st.TileOp) -> None:
+        rule = RULES.get(op.name)
+        if rule is not None:
+            rule(b, op)
+            return
+        for arg in op.args:
+            if isinstance(arg, Region) and arg.buffer.is_fragment:
+                b.unknown.setdefault(arg.buffer, f"`T.{op.name}` has its own layouts")
+
+    def _addresses(self, b: Builder, stmt: st.Stmt) -> None:
+        if not isinstance(stmt, (st.Evaluate, st.Let)):
+            return
+        for node in ex.walk(stmt.value):
+            if isinstance(node, ex.Intrinsic) and node.name in _ADDRESSES:
+                for arg in node.args:
+                    if isinstance(arg, Region) and arg.buffer.is_shared:
+                        b.unknown.setdefault(storage(arg.buffer), "its address is taken")
+
+    def _group(self, group: tuple[int, int]) -> Builder:
+        found = self.groups.get(group)
+        if found is None:
+            first, last = group
+            found = Builder(self.machine, last - first, first)
+            self.groups[group] = found
+        for buffer in self.shared_by_groups:
+            found.unknown.setdefault(buffer, "several warp groups work on it")
+        return found
+
+    def _threads(self, group: tuple[int, int]) -> scalar.Threads:
+        if group not in self.scalars:
+            self.scalars[group] = scalar.Threads(self._group(group), self.axes)
+        return self.scalars[group]
+
+
+def group_of(stmt: st.Scoped, group: tuple[int, int]) -> tuple[int, int]:
+    """The threads that run the body of a frame: `[first, last)`."""
+    indices = [i for i in stmt.args if isinstance(i, int)]
+    if stmt.kind != "ws" or not indices or len(indices) != len(stmt.args):
+        return group
+    first, last = min(indices) * WARP_GROUP, (max(indices) + 1) * WARP_GROUP
+    return (max(first, group[0]), min(last, group[1])) if first < group[1] else group
+
+
+def _with_groups(
+    block: st.Block, group: tuple[int, int]
+) -> Iterator[tuple[st.Stmt, tuple[int, int]]]:
+    for stmt in block:
+        yield stmt, group
+        inner = group_of(stmt, group) if isinstance(stmt, st.Scoped) else group
+        for body in st.bodies(stmt):
+            yield from _with_groups(body, inner)
+
+
+def fragments_of(collected: Collected) -> tuple[Buffer, ...]:
+    """The fragments a launch allocates."""
+    return tuple(b for b in collected.buffers if b.is_fragment)
+
+
+def shared_tiles_of(collected: Collected) -> tuple[Buffer, ...]:
+    """The shared tiles a launch allocates, views left out, of known extents."""
+    return tuple(
+        b for b in collected.buffers
+        if b.is_shared and b.source is None and constant_shape(b.shape) is not None
+    )  # fmt: skip

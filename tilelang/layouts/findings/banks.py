@@ -1,0 +1,50 @@
+"""Which accesses of shared memory collide in its banks? (TL306)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tilelang.layout.constraints import Mode
+from tilelang.layouts.shared import BankUse, SharedLayout
+from tilelang.program.buffer import Buffer
+from tilelang.program.context import make_diagnostic
+from tilelang_diagnostics.model import Diagnostic, Label
+
+if TYPE_CHECKING:
+    from tilelang.layouts.solved import Solved
+
+
+def check(solved: Solved) -> Iterator[Diagnostic]:
+    """One remark per use that collides."""
+    for buffer, layout in solved.shared.items():
+        for use in layout.uses:
+            if use.degree > 1:
+                yield _remark(buffer, layout, use)
+
+
+def _remark(buffer: Buffer, layout: SharedLayout, use: BankUse) -> Diagnostic:
+    verb = "read" if use.mode is Mode.READ else "written"
+    labels = []
+    if layout.annotation is not None and layout.annotation.span is not None:
+        labels.append(Label(layout.annotation.span, f"`{buffer.name}` is given this layout"))
+    elif buffer.span is not None:
+        labels.append(Label(buffer.span, f"`{buffer.name}` is {layout.layout}"))
+    return make_diagnostic(
+        "TL306",
+        f"{use.degree}-way bank conflicts when `{buffer.name}` is {verb} by {use.origin.op}: "
+        f"it lies {layout.layout}",
+        span=use.origin.span,
+        label=f"{use.degree} lanes of a warp wait for one bank",
+        labels=tuple(labels),
+        help=_help(buffer, layout),
+    )
+
+
+def _help(buffer: Buffer, layout: SharedLayout) -> str:
+    if layout.annotation is not None:
+        return (
+            f"leave out the layout of `{buffer.name}` and the compiler swizzles it, or xor row "
+            "bits into the column: `lambda i, j: (i, j ^ i)`"
+        )
+    return f"let neighbouring threads touch neighbouring elements of `{buffer.name}`"

@@ -1,0 +1,91 @@
+"""Which layout does each tile and each loop of a kernel get, and why? TVM-free: tools ask it too.
+
+    found = infer_layouts(function, "cuda:sm_80")
+
+Each launch is read once (`collect`), fragments and loops of each group of threads are solved
+together (`tilelang.layout.solve`), then every shared tile is laid out for the ways it is used
+(`shared`), and what is wrong or costly becomes diagnostics (`findings`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tilelang.layout.constraints import (
+    AnyLayout,
+    Constraint,
+    Problem,
+    Variable,
+    variables_of,
+)
+from tilelang.layout.solution import Solution
+from tilelang.layout.solve import solve
+from tilelang.layouts import findings
+from tilelang.layouts.builder import Builder, SharedUse, constant_shape
+from tilelang.layouts.collect import Collected, collect
+from tilelang.layouts.layout_map import LaunchLayouts, LayoutMap
+from tilelang.layouts.machine import Machine, machine_of
+from tilelang.layouts.shared import SharedLayout, choose_layout, count_conflicts
+from tilelang.layouts.solved import Solved
+from tilelang.program.buffer import Buffer
+from tilelang.program.stmt import Function, Launch, walk_statements
+from tilelang.target import Target
+from tilelang_diagnostics.model import Diagnostic
+
+
+def infer_layouts(function: Function, target: str | Target = "cuda:sm_80") -> LayoutMap:
+    """The layouts of every launch of a kernel; for a CPU, those of a nominal GPU.
+
+    Raises for a target that does not exist, never for what the kernel does."""
+    return _infer(function, machine_of(target))
+
+
+@lru_cache(maxsize=16)
+def _infer(function: Function, machine: Machine) -> LayoutMap:
+    launches: list[LaunchLayouts] = []
+    found: dict[Diagnostic, None] = {}
+    for stmt in walk_statements(function.body):
+        if isinstance(stmt, Launch):
+            solved = _solve(collect(stmt, machine), machine)
+            launches.append(solved.layouts())
+            found.update(dict.fromkeys(findings.of_launch(solved)))
+    return LayoutMap(function.name, machine, tuple(launches), tuple(found))
+
+
+def _solve(collected: Collected, machine: Machine) -> Solved:
+    groups = tuple((b, _solve_group(b)) for b in collected.groups)
+    layouts: dict[Variable, AnyLayout] = {}
+    for _, solution in groups:
+        layouts.update(solution.layouts)
+    uses: dict[Buffer, list[SharedUse]] = {}
+    for b, _ in groups:
+        for use in b.shared_uses:
+            uses.setdefault(use.buffer, []).append(use)
+    shared: dict[Buffer, SharedLayout] = {}
+    for buffer in collected.buffers:
+        if buffer.is_shared and buffer.source is None and constant_shape(buffer.shape) is not None:
+            shared[buffer] = _shared(collected, buffer, uses.get(buffer, []), layouts, machine)
+    return Solved(collected, machine, groups, shared)
+
+
+def _solve_group(b: Builder) -> Solution:
+    """Everything but what concerns fragments that are left alone."""
+    left_alone = {var for buffer, var in b.variables.items() if buffer in b.unknown}
+    kept: list[Constraint] = [
+        c for c in b.constraints if not left_alone.intersection(variables_of(c))
+    ]
+    extra = [v for v in b.variables.values() if v not in left_alone]
+    extra += [nest.variable for nest in b.nests]
+    return solve(Problem(b.threads, tuple(kept), tuple(extra), b.machine.warp))
+
+
+def _shared(
+    collected: Collected, buffer: Buffer, uses: list[SharedUse],
+    layouts: dict[Variable, AnyLayout], machine: Machine,
+) -> SharedLayout:  # fmt: skip
+    for b in collected.groups:
+        if buffer in b.fixed_shared:
+            layout, origin = b.fixed_shared[buffer]
+            if layout.shape == constant_shape(buffer.shape):
+                return count_conflicts(buffer, layout, origin, uses, layouts, machine)
+    return choose_layout(buffer, uses, layouts, machine, collected.reasons.get(buffer))

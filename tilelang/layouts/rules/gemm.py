@@ -1,0 +1,269 @@
+"""T.gemm: the matrix instruction dictates the registers of C, and of A and B where they are
+fragments; operands in shared memory are read by `ldmatrix`, or element by element.
+
+    T.gemm(Q, K, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)   # 64 x 64, 128 threads
+    # scores: thread=i//16*32 + i%8*4 + j//2%4        (4x1 warps, mma.sync m16n8k16)
+
+A gemm that matrix instructions cannot do on the target is refused here, with what would be legal;
+for a target that needs no layouts its fragments are laid out freely.
+"""
+
+from __future__ import annotations
+
+from tilelang.layout.atoms import ATOMS, Atom, find_atoms
+from tilelang.layout.banks import Pattern, fragment_access, ldmatrix_rows
+from tilelang.layout.constraints import Fixed, Mode, Origin
+from tilelang.layout.fragment import Fragment
+from tilelang.layout.gemm import (
+    NoPartition,
+    WarpGrid,
+    accumulator,
+    operand_a,
+    operand_b,
+    partition_warps,
+)
+from tilelang.layouts.builder import (
+    Builder,
+    Product,
+    SharedUse,
+    constant_shape,
+    storage_elements,
+)
+from tilelang.layouts.rules.naming import origin_of
+from tilelang.program import arith
+from tilelang.program.accesses import storage
+from tilelang.program.buffer import Buffer, Region
+from tilelang.program.context import make_diagnostic
+from tilelang.program.stmt import TileOp
+from tilelang_diagnostics.model import Diagnostic, Label
+
+OPS = ("gemm",)
+
+# A matrix instruction of full depth takes 32 bytes of each row along K; shallower ones of some
+# types exist and leave the unit half idle.
+DEPTH_BITS = 256
+# What the tensor cores multiply float32 as.
+MULTIPLIED_AS = {"float32": "tfloat32"}
+# Compute capability 7.0 multiplies float16 with an instruction whose fragments are not tabulated.
+VOLTA, VOLTA_TYPES = range(70, 75), ("float16",)
+
+
+def demand(b: Builder, op: TileOp) -> None:
+    """Fix the fragments, and say how shared operands are read."""
+    product = _product(op)
+    if product is None:
+        _leave_open(b, op, "the sizes of its gemm are not known here")
+        return
+    atom = _instruction(b, product)
+    grid = None if atom is None else _grid(b, product, atom)
+    if atom is None or grid is None:
+        return
+    b.products.append(product)
+    m, n, k = product.m, product.n, product.k
+    a = operand_a(m, k, grid, atom, product.transpose_a)
+    right = operand_b(k, n, grid, atom, product.transpose_b)
+    for region, layout in (
+        (product.c, accumulator(m, n, grid, atom)), (product.a, a), (product.b, right),
+    ):  # fmt: skip
+        _fix(b, region, layout, product.origin)
+    if product.a.buffer.is_shared:
+        _read(b, product, product.a, atom.a, not product.transpose_a, grid.n_warps)
+    if product.b.buffer.is_shared:
+        _read(b, product, product.b, atom.b, product.transpose_b, grid.m_warps)
+
+
+def _product(op: TileOp) -> Product | None:
+    a, b, c = op.args[:3]
+    assert isinstance(a, Region) and isinstance(b, Region) and isinstance(c, Region)
+    sizes = (c.extents[-2], c.extents[-1], a.extents[-2 if op.attr("transpose_A") else -1])
+    known = tuple(n for n in map(arith.constant_value, sizes) if n is not None and n > 0)
+    if len(known) != len(sizes):
+        return None
+    m, n, k = known
+    return Product(op, origin_of(op), a, b, c, m, n, k)
+
+
+def _instruction(b: Builder, product: Product) -> Atom | None:
+    """The matrix instruction, or None with the reason reported."""
+    arch = b.machine.arch
+    multiplied = MULTIPLIED_AS.get(product.dtype.name, product.dtype.name)
+    if arch is None or (arch in VOLTA and multiplied in VOLTA_TYPES):
+        why = f"the matrix fragments of {b.machine} are not tabulated"
+        _leave_open(b, product.op, why)
+        return None
+    atoms = find_atoms(multiplied, product.c.buffer.dtype.name, arch)
+    atom = next((atom for atom in atoms if atom.k * atom.bits <= DEPTH_BITS), None)
+    if atom is None:
+        _refuse(b, _without_mma(b, product, arch))
+        return None
+    if product.k % atom.k:
+        _refuse(b, _too_shallow(product, atom))
+        return None
+    if product.m % atom.m or product.n % atom.n:
+        _refuse(b, _illegal_tile(product, atom))
+        return None
+    return atom
+
+
+def _grid(b: Builder, product: Product, atom: Atom) -> WarpGrid | None:
+    """How the warps share C, or None with the reason reported."""
+    warps, rest = divmod(b.threads, atom.threads)
+    if rest or not warps:
+        _refuse(b, make_diagnostic(
+            "TL408",
+            f"`T.gemm` into `{product.c.buffer.name}` runs on {b.threads} threads, which are no "
+            f"whole number of warps of {atom.threads}",
+            span=product.op.span,
+            help=f"use {max(1, warps) * atom.threads} threads",
+        ))  # fmt: skip
+        return None
+    grid = partition_warps(product.m, product.n, warps, product.policy, atom.m, atom.n)
+    if isinstance(grid, NoPartition):
+        _refuse(b, _no_partition(product, grid, atom))
+        return None
+    return grid
+
+
+def _fix(b: Builder, region: Region, layout: Fragment, origin: Origin) -> None:
+    if region.buffer.is_fragment:
+        var = b.part(region, origin, rank=2)
+        if var is not None and var.shape == layout.shape:
+            b.constraints.append(Fixed(var, layout, origin))
+
+
+def _read(
+    b: Builder, product: Product, region: Region, atom: Fragment, k_major: bool, times: int
+) -> None:
+    """How a warp takes an operand from shared memory; the `times` warps that need it do alike."""
+    buffer, extents = region.buffer, constant_shape(region.extents)
+    if constant_shape(buffer.shape) is None or extents is None:
+        return
+    bits = buffer.dtype.bits
+    # ldmatrix hands out rows of 16 bytes, transposed only for 16-bit elements.
+    by_rows = b.machine.has_ldmatrix and (bits == 16 or (k_major and bits < 64))
+    wide = 128 // bits
+    if by_rows and extents[-1] % wide == 0 and extents[-2] % 8 == 0:
+        columns = [c for c in (0, 2 * wide) if c < extents[-1]]
+        matrices = 4 if extents[-2] >= 16 and extents[-1] >= 2 * wide else 1
+        found = [ldmatrix_rows(bits, 0, c, matrices) for c in columns]
+        count = max(1, extents[-2] * extents[-1] // (8 * matrices * wide)) * times
+        what = "ldmatrix" if k_major else "ldmatrix.trans"
+    else:
+        # The rows and columns of the operand are those of the tile as it is stored.
+        held = atom if atom.shape == _stored(atom, k_major, region is product.a) else _turned(atom)
+        found = list(fragment_access(held, width=held.vector_width(limit=wide)))
+        count = max(1, extents[-2] * extents[-1] // (held.shape[0] * held.shape[1])) * times
+        what = "element by element"
+    placed = [p for p in (_placed(region, pattern) for pattern in found) if p is not None]
+    if placed:
+        share = max(1, count // len(placed))
+        b.shared_uses.append(
+            SharedUse(storage(buffer), product.origin, Mode.READ, patterns=tuple(placed),
+                      count=share, what=what)
+        )  # fmt: skip
+
+
+def _stored(atom: Fragment, k_major: bool, is_a: bool) -> tuple[int, ...]:
+    """The shape an atom's operand has in the tile: A is (m, k), B is (k, n), unless transposed."""
+    return atom.shape if k_major == is_a else atom.shape[::-1]
+
+
+def _turned(atom: Fragment) -> Fragment:
+    return atom.permute((1, 0))
+
+
+def _placed(region: Region, pattern: Pattern) -> Pattern | None:
+    """A pattern on the last two dimensions of a region, as elements of the stored buffer."""
+    from tilelang.layout.lazy import np
+
+    start = [arith.constant_value(r.min) or 0 for r in region.ranges]
+    lanes = np.array(pattern.lanes, dtype=np.int64).T
+    places = np.zeros((len(start), lanes.shape[1]), dtype=np.int64)
+    places[-2:] = lanes
+    places += np.array(start, dtype=np.int64)[:, None]
+    stored = storage_elements(region.buffer, places)
+    if stored is None:
+        return None
+    return Pattern(pattern.name, tuple(map(tuple, stored.T.tolist())), pattern.width)
+
+
+def _leave_open(b: Builder, op: TileOp, why: str) -> None:
+    for arg in op.args[:3]:
+        if isinstance(arg, Region) and arg.buffer.is_fragment:
+            b.unknown.setdefault(arg.buffer, why)
+
+
+def _refuse(b: Builder, finding: Diagnostic) -> None:
+    """Targets that need no layouts take any tile."""
+    if not b.machine.nominal:
+        b.found.append(finding)
+
+
+def _without_mma(b: Builder, product: Product, arch: int) -> Diagnostic:
+    have = {name for atom in ATOMS if atom.min_arch <= arch for name in atom.inputs}
+    if arch in VOLTA:
+        have |= set(VOLTA_TYPES)
+    return make_diagnostic(
+        "TL606",
+        f"{b.machine} has no matrix instruction for {product.dtype} with "
+        f"{product.c.buffer.dtype} sums, so `T.gemm` into `{product.c.buffer.name}` runs on the "
+        "ordinary units",
+        span=product.op.span,
+        labels=_declared(product.a.buffer, product.c.buffer),
+        help=f"matrix instructions multiply {', '.join(sorted(have))}",
+    )
+
+
+def _too_shallow(product: Product, atom: Atom) -> Diagnostic:
+    below = product.k < atom.k
+    what = "below" if below else "no multiple of"
+    legal = (f"{atom.k}",) if below else (
+        f"{product.k // atom.k * atom.k}", f"{(product.k // atom.k + 1) * atom.k}",
+    )  # fmt: skip
+    return make_diagnostic(
+        "TL410",
+        f"K = {product.k} of `T.gemm` into `{product.c.buffer.name}` is {what} the "
+        f"{atom.k} elements of {product.dtype} that one matrix instruction takes",
+        span=product.op.span,
+        labels=_declared(product.a.buffer, product.b.buffer),
+        help=f"make K a multiple of {atom.k}: {' or '.join(legal)}",
+    )
+
+
+def _illegal_tile(product: Product, atom: Atom) -> Diagnostic:
+    wrong, legal = [], []
+    for letter, size, unit in (("M", product.m, atom.m), ("N", product.n, atom.n)):
+        if size % unit:
+            near = sorted({max(unit, size // unit * unit), (size // unit + 1) * unit})
+            wrong.append(f"{letter} = {size}")
+            legal.append(f"{letter} {' or '.join(map(str, near))}")
+    verb = "is no multiple" if len(wrong) == 1 else "are no multiples"
+    return make_diagnostic(
+        "TL409",
+        f"{' and '.join(wrong)} of `T.gemm` into `{product.c.buffer.name}` {verb} of the "
+        f"{atom.m}x{atom.n} matrix instruction for {product.dtype}",
+        span=product.op.span,
+        labels=_declared(product.c.buffer),
+        help=f"the nearest legal sizes are {' and '.join(legal)}",
+    )
+
+
+def _no_partition(product: Product, grid: NoPartition, atom: Atom) -> Diagnostic:
+    return make_diagnostic(
+        "TL314",
+        f"no grid of {grid.warps} warps covers the {product.m}x{product.n} tile "
+        f"`{product.c.buffer.name}` with whole {atom.m}x{atom.n} instructions",
+        span=product.op.span,
+        label=f"{grid.warps * atom.threads} threads are {grid.warps} warps",
+        labels=_declared(product.c.buffer),
+        help=grid.help,
+    )
+
+
+def _declared(*buffers: Buffer) -> tuple[Label, ...]:
+    labels = []
+    for buffer in dict.fromkeys(buffers):
+        if buffer.span is not None:
+            shape = " x ".join(str(d) for d in buffer.shape)
+            labels.append(Label(buffer.span, f"`{buffer.name}` is {shape} {buffer.dtype}"))
+    return tuple(labels)

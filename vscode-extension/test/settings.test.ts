@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readSettings, serverOptions } from "../src/settings";
+
+const read = (given: Record<string, unknown>) => readSettings((name) => given[name], "/work");
+
+test("nothing set", () => {
+  assert.deepEqual(read({}), {
+    interpreter: [],
+    path: [],
+    args: [],
+    cwd: "/work",
+    values: {},
+    target: "",
+    inlayHints: true,
+    showNotifications: true,
+    logLevel: "warning",
+  });
+});
+
+test("the workspace folder is filled in", () => {
+  const settings = read({ interpreter: ["${workspaceFolder}/.venv/bin/python"], cwd: "${workspaceFolder}/src" });
+  assert.deepEqual(settings.interpreter, ["/work/.venv/bin/python"]);
+  assert.equal(settings.cwd, "/work/src");
+});
+
+test("values of wrong types count as not set", () => {
+  const settings = read({ interpreter: [1, "", null], values: [1], target: 3, cwd: {}, path: "tilelang" });
+  assert.deepEqual(settings.interpreter, []);
+  assert.deepEqual(settings.values, {});
+  assert.equal(settings.target, "");
+  assert.equal(settings.cwd, "/work");
+  assert.deepEqual(settings.path, ["tilelang"]);
+});
+
+test("what the server is told", () => {
+  const settings = read({ values: { M: 4 }, target: "cpu", "inlayHints.enable": false });
+  assert.deepEqual(serverOptions(settings), {
+    values: { M: 4 },
+    target: "cpu",
+    inlayHints: { enable: false },
+  });
+});
