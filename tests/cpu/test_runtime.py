@@ -180,33 +180,51 @@ def test_prints_values_and_buffers(capfd: Any) -> None:
     ]  # fmt: skip
 
 
-def test_pool_runs_every_block_once() -> None:
+def test_pool_calls_the_work_on_several_threads_at_once() -> None:
     pool = Pool()
     pool.resize(4)
-    seen: list[int] = []
+    together = threading.Barrier(4, timeout=30)
+    names: list[str] = []
 
-    def run(begin: int, end: int) -> int:
-        seen.extend(range(begin, end))
-        return 0
+    def work() -> None:
+        together.wait()  # passes only when four threads are here at the same time
+        names.append(threading.current_thread().name)
 
-    for blocks in (1, 2, 3, 17, 1000):
-        seen.clear()
-        assert pool.run(blocks, run) == 0
-        assert sorted(seen) == list(range(blocks))
+    pool.run(4, work)
+    assert len(set(names)) == 4
+    assert threading.current_thread().name in names
 
 
-def test_pool_stops_at_a_status_and_passes_exceptions_on() -> None:
+def test_pool_passes_exceptions_on() -> None:
     pool = Pool()
-    pool.resize(3)
-    assert pool.run(100, lambda begin, end: 7) == 7
 
-    def fail(begin: int, end: int) -> int:
-        raise RuntimeError(f"block {begin}")
+    def fail() -> None:
+        raise RuntimeError("block 7")
 
-    with pytest.raises(RuntimeError, match="block"):
-        pool.run(100, fail)
+    with pytest.raises(RuntimeError, match="block 7"):
+        pool.run(3, fail)
     with pytest.raises(ValueError, match="at least one"):
         pool.resize(0)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_every_block_runs_once(workers: int) -> None:
+    blocks = 10_000
+
+    @T.prim_func
+    def kernel(X: T.Tensor((blocks,), "int32")):
+        with T.Kernel(blocks, threads=1) as bx:
+            X[bx] = X[bx] + bx
+
+    x = np.zeros(blocks, np.int32)
+    loaded = load_cpu(compile_for_cpu(kernel))
+    runtime.set_num_threads(workers)
+    try:
+        for _ in range(5):
+            loaded.run([address_of(x)])
+    finally:
+        runtime.set_num_threads(None)
+    np.testing.assert_array_equal(x, 5 * np.arange(blocks))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

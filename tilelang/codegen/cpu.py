@@ -110,9 +110,9 @@ class _Printer:
 
     def _print_launch(self, index: int, launch: Launch) -> None:
         name = f"{self.out.name}_launch{index}"
-        params = (("begin", "i64"), ("end", "i64"), ("slots", "ptr"), ("scratch", "ptr"),
-                  ("status", "ptr"))  # fmt: skip
-        f = _Function(self, name, params, Val("%scratch", "ptr"), leaves=True)
+        params = (("next", "ptr"), ("total", "i64"), ("chunk", "i64"), ("slots", "ptr"),
+                  ("scratch", "ptr"), ("status", "ptr"))  # fmt: skip
+        f = _Function(self, name, params, Val("%scratch", "ptr"))
         f.load_arguments()
         f.host_statements(self.host)
         f.blocks(launch)
@@ -153,10 +153,10 @@ class _Function:
     """One exported function: arguments, host bindings, then blocks or sizes."""
 
     def __init__(
-        self, owner: _Printer, name: str, params: Sequence[tuple[str, str]], scratch: Val,
-        leaves: bool = False,
-    ) -> None:  # fmt: skip
+        self, owner: _Printer, name: str, params: Sequence[tuple[str, str]], scratch: Val
+    ) -> None:
         self.owner = owner
+        self.shares_blocks = any(name == "next" for name, _ in params)
         noalias = [(n, k if n != "scratch" else "ptr noalias align 64") for n, k in params]
         self.b = Builder(owner.module, f"{name}_body", noalias)
         self.memory = Memory(self.b, scratch)
@@ -184,6 +184,9 @@ class _Function:
         b.open(bad)
         number = integer(self.owner.message(text, node) + 1, "i64")
         b.store(number, Val("%status", "ptr"), 8)
+        if self.shares_blocks:
+            # No worker finds another block.
+            b.emit("atomicrmw max ptr %next, i64 %total monotonic", "i64")
         b.branch(self.exit)
         b.open(good)
 
@@ -273,17 +276,23 @@ class _Function:
     # --- blocks ---
 
     def blocks(self, launch: Launch) -> None:
-        """Run the body of `launch` for every block of [begin, end)."""
+        """Draw chunks of blocks until none is left, and run the body of `launch` for each."""
         b, x = self.b, self.x
         extents = [self._extent(axis.extent) for axis in launch.blocks]
+        draw, chunk = b.label("draw"), b.label("chunk")
         head, body = b.label("block"), b.label("run")
         self.block_end = b.label("block_end")
-        before = b.block
+        total, size = Val("%total", "i64"), Val("%chunk", "i64")
+        b.open(draw)
+        begin = b.emit("atomicrmw add ptr %next, i64 %chunk monotonic", "i64")
+        b.branch_if(b.compare("slt", begin, total), chunk, self.exit)
+        b.open(chunk)
+        end = b.intrinsic("smin", b.binary("add", begin, size, "nsw "), total)
         b.open(head)
         after = b.label("%next_block")
-        text = f"phi i64 [ %begin, %{before} ], [ {after}, %{self.block_end} ]"
+        text = f"phi i64 [ {begin.ref}, %{chunk} ], [ {after}, %{self.block_end} ]"
         block = b.emit(text, "i64")
-        b.branch_if(b.compare("slt", block, Val("%end", "i64")), body, self.exit)
+        b.branch_if(b.compare("slt", block, end), body, draw)
         b.open(body)
         rest = block
         for axis, extent in zip(launch.blocks, extents, strict=True):

@@ -10,9 +10,11 @@ of a buffer, an integer or bool as int64, a floating-point scalar as float64. Th
     void <info>(const int64* slots, int64* out)
         out[0] becomes 0, or 1 + the index in `messages` of the host assertion that fails; then
         come the number of blocks of each launch and the bytes of each workspace
-    void <launch>(int64 begin, int64 end, const int64* slots, void* scratch, int64* status)
-        runs blocks [begin, end) of the linearised grid (x fastest); writes to `status` only when
-        a device assertion fails: 1 + its index in `messages`
+    void <launch>(int64* next, int64 total, int64 chunk, const int64* slots, void* scratch,
+                  int64* status)
+        draws `chunk` blocks of the linearised grid (x fastest) at a time from the shared counter
+        `next`, which starts at 0, until it reaches `total`; writes to `status` only when a device
+        assertion fails: 1 + its index in `messages`
 
 `scratch` is private to the calling thread: `scratch_bytes`, 64-byte aligned, contents undefined.
 Workspaces are shared by all blocks of a call; their addresses follow the user's slots.

@@ -81,7 +81,12 @@ def _build(text: str, forwarders: Sequence[Forwarder], cpu: HostCpu) -> Any:
 
 
 def _module(text: str, forwarders: Sequence[Forwarder], cpu: HostCpu) -> Any:
-    target = tirx.tvm.target.Target({"kind": "llvm", "mcpu": cpu.name, "mtriple": cpu.triple})
+    said: dict[str, Any] = {"kind": "llvm", "mcpu": cpu.name, "mtriple": cpu.triple}
+    if cpu.is_x86 and cpu.vector_bits >= 512:
+        # LLVM vectorises for 256 bits on Intel by default, to spare clock speed that processors
+        # since Ice Lake no longer give up.
+        said["mattr"] = ["-prefer-256-bit"]
+    target = tirx.tvm.target.Target(said)
     functions = {}
     for index, forwarder in enumerate(forwarders):
         function = _forward(forwarder, text if index == 0 else "")

@@ -157,8 +157,8 @@ def _assign_name(frame: Frame, target: ast.Name, value: Any, fresh: bool) -> Non
     current = local.value if local is not None else None
     if isinstance(current, VarRef) and not (fresh and isinstance(value, VarRef)):
         if _is_scalar(value):
-            if local is not None and local.symbol is not None and span not in local.symbol.uses:
-                local.symbol.uses.append(span)
+            if local is not None and local.symbol is not None:
+                local.symbol.used(span)
             stored = operators.as_expr(value, current.dtype)
             trace = frame.trace
             trace.emit(Store(current.buffer, current.indices, stored, **trace.position()))

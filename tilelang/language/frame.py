@@ -139,8 +139,8 @@ class Frame:
         """The value of a name, MISSING when bound nowhere. Records the use."""
         local = self.names.get(name)
         if local is not None:
-            if local.symbol is not None and span is not None and span not in local.symbol.uses:
-                local.symbol.uses.append(span)
+            if local.symbol is not None and span is not None:
+                local.symbol.used(span)
             return local.value
         found = self.env.lookup(name, span)
         if found is MISSING:
@@ -176,8 +176,8 @@ class FrameEnvironment:
     def lookup(self, name: str, span: Span | None = None) -> Any:
         local = self.frame.names.get(name)
         if local is not None:
-            if local.symbol is not None and span is not None and span not in local.symbol.uses:
-                local.symbol.uses.append(span)
+            if local.symbol is not None and span is not None:
+                local.symbol.used(span)
             return local.value
         return self.frame.env.lookup(name, span)
 

@@ -26,7 +26,11 @@ class Symbol:
     kind: SymbolKind
     value: Any
     function: str
-    uses: list[Span] = field(default_factory=list)
+    uses: dict[Span, None] = field(default_factory=dict)
+
+    def used(self, span: Span) -> None:
+        """Record a read at `span`, once."""
+        self.uses[span] = None
 
     @property
     def detail(self) -> str:
@@ -39,14 +43,15 @@ class SymbolTable:
     """All bindings of one traced function, in binding order."""
 
     symbols: list[Symbol] = field(default_factory=list)
+    _at: dict[tuple[str, Span], Symbol] = field(default_factory=dict)
 
     def bind(self, name: str, span: Span, value: Any, function: str, kind: SymbolKind | None = None) -> Symbol:
         """Record a binding; a name bound again at the same place (unrolling) is one symbol."""
-        for known in reversed(self.symbols):
-            if known.span == span and known.name == name:
-                known.value = value
-                return known
-        symbol = Symbol(name, span, kind or kind_of(value), value, function)
+        known = self._at.get((name, span))
+        if known is not None:
+            known.value = value
+            return known
+        symbol = self._at[name, span] = Symbol(name, span, kind or kind_of(value), value, function)
         self.symbols.append(symbol)
         return symbol
 

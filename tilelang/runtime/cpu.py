@@ -21,8 +21,9 @@ from tilelang.runtime.cpu_elf import CannotLoad, LoadedObject
 from tilelang.runtime.cpu_link import link_shared
 from tilelang.runtime.cpu_pool import POOL
 
-# Waking a helper costs some 20 µs; a launch shorter than this is faster on one core.
-_WORTH_SHARING: Final = 60e-6
+# Waking a helper costs some 20 µs: each one should have that much work.
+_WORTH_WAKING: Final = 20e-6
+_CHUNKS_PER_WORKER: Final = 8
 _SCRATCH_ALIGN: Final = 64
 
 
@@ -103,8 +104,9 @@ class CpuKernel:
 
 _INFO = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
 _LAUNCH = ctypes.CFUNCTYPE(
-    None, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p
-)
+    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p,
+    ctypes.c_void_p,
+)  # fmt: skip
 
 
 class _Launch:
@@ -119,26 +121,31 @@ class _Launch:
         """Run the blocks; 0, or the status a failed assertion left."""
         if blocks <= 0:
             return 0
+        workers = self._workers(blocks)
+        chunk = max(1, blocks // (workers * _CHUNKS_PER_WORKER)) if workers > 1 else blocks
+        drawn, status = ctypes.c_int64(0), ctypes.c_int64(0)
+        first, outcome = ctypes.byref(drawn), ctypes.byref(status)
 
-        def chunk(begin: int, end: int) -> int:
-            status = ctypes.c_int64(0)
+        def work() -> None:
             scratch = _scratch(self._entry.scratch_bytes)
-            self._function(begin, end, slots, scratch, ctypes.byref(status))
+            self._function(first, blocks, chunk, slots, scratch, outcome)
+
+        if workers == 1 and self._seconds_per_block is not None:
+            work()
             return status.value
-
-        known = self._seconds_per_block
-        alone = self._entry.serial or (known is not None and known * blocks < _WORTH_SHARING)
-        if not alone:
-            return self._timed(blocks, chunk)
-        return chunk(0, blocks)
-
-    def _timed(self, blocks: int, chunk: Callable[[int, int], int]) -> int:
         start = time.perf_counter()
-        status = POOL.run(blocks, chunk)
-        spent = time.perf_counter() - start
+        POOL.run(workers, work)
+        self._seconds_per_block = (time.perf_counter() - start) * workers / blocks
+        return status.value
+
+    def _workers(self, blocks: int) -> int:
+        """How many threads are worth waking for `blocks` blocks."""
+        if self._entry.serial:
+            return 1
         workers = min(blocks, POOL.workers())
-        self._seconds_per_block = spent * workers / blocks
-        return status
+        if self._seconds_per_block is not None:
+            workers = min(workers, int(self._seconds_per_block * blocks / _WORTH_WAKING))
+        return max(1, workers)
 
 
 class Scratch:

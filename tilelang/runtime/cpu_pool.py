@@ -1,8 +1,8 @@
-"""How are the blocks of a launch spread over the cores?
+"""How do several cores work on one launch?
 
-The calling thread takes part and never waits for a helper that has not started: helpers and
-caller draw chunks of blocks from one counter until none is left. Calls into compiled code release
-the GIL, so plain Python threads run on all cores.
+Every worker calls the compiled function once; the function itself draws blocks from a shared
+counter until none is left. Calls into compiled code release the GIL, so plain Python threads run
+on all cores. The calling thread takes part and never waits for a helper that has not started.
 """
 
 from __future__ import annotations
@@ -12,67 +12,50 @@ import queue
 import threading
 from collections.abc import Callable
 
-_CHUNKS_PER_WORKER = 4
-
 
 class Job:
-    """Blocks [0, blocks) to be run in chunks by whoever comes; `run(begin, end)` runs a chunk.
+    """Work that any number of threads may take part in until the caller is done with it."""
 
-    `run` returns nonzero to stop the job; the first such value is kept in `status`.
-    """
-
-    def __init__(self, blocks: int, workers: int, run: Callable[[int, int], int]) -> None:
-        self._blocks = blocks
-        self._chunk = max(1, blocks // (workers * _CHUNKS_PER_WORKER))
-        self._run = run
-        self._next = 0
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._open = True
         self._active = 0
-        self._lock = threading.Lock()
-        self._idle = threading.Condition(self._lock)
-        self.status = 0
-        self.error: BaseException | None = None
+        self._idle = threading.Condition()
+        self._error: BaseException | None = None
 
-    def work(self) -> None:
-        """Run chunks until none is left."""
-        while (begin := self._take()) is not None:
-            status, error = 0, None
-            try:
-                status = self._run(begin, min(self._blocks, begin + self._chunk))
-            except BaseException as raised:
-                error = raised
-            self._done(status, error)
-
-    def _take(self) -> int | None:
-        with self._lock:
-            if self._next >= self._blocks or self.status or self.error:
-                return None
-            begin = self._next
-            self._next += self._chunk
+    def help(self) -> None:
+        """Take part, unless the job is over already."""
+        with self._idle:
+            if not self._open:
+                return
             self._active += 1
-            return begin
-
-    def _done(self, status: int, error: BaseException | None) -> None:
-        with self._lock:
-            self.status = self.status or status
-            self.error = self.error or error
+        self._attempt()
+        with self._idle:
             self._active -= 1
             if self._active == 0:
                 self._idle.notify_all()
 
-    def wait(self) -> int:
-        """Block until no chunk is running; the status, or the exception a chunk raised.
+    def finish(self) -> None:
+        """Take part, then wait for helpers still at work; raises what any of them raised.
 
-        An interrupt stops the job but still waits: running chunks use the caller's memory.
+        An interrupt does not end the wait: running helpers use the caller's memory.
         """
-        with self._lock:
+        self._attempt()
+        with self._idle:
+            self._open = False
             while self._active:
                 try:
                     self._idle.wait()
                 except BaseException as raised:
-                    self.error = self.error or raised
-        if self.error is not None:
-            raise self.error
-        return self.status
+                    self._error = self._error or raised
+        if self._error is not None:
+            raise self._error
+
+    def _attempt(self) -> None:
+        try:
+            self._work()
+        except BaseException as raised:
+            self._error = self._error or raised
 
 
 class Pool:
@@ -94,17 +77,16 @@ class Pool:
             raise ValueError(f"need at least one worker, got {workers}")
         self._size = workers
 
-    def run(self, blocks: int, run: Callable[[int, int], int]) -> int:
-        """Run all blocks; returns the first nonzero status."""
-        workers = min(self.workers(), blocks)
+    def run(self, workers: int, work: Callable[[], None]) -> None:
+        """Call `work` on this thread and on up to `workers - 1` others at the same time."""
         if workers <= 1:
-            return run(0, blocks)
+            work()
+            return
         self._grow(workers - 1)
-        job = Job(blocks, workers, run)
+        job = Job(work)
         for _ in range(workers - 1):
             self._jobs.put(job)
-        job.work()
-        return job.wait()
+        job.finish()
 
     def _grow(self, helpers: int) -> None:
         with self._lock:
@@ -116,7 +98,7 @@ class Pool:
     def _help(self) -> None:
         jobs = self._jobs
         while (job := jobs.get()) is not None:
-            job.work()
+            job.help()
 
     def forget_threads(self) -> None:
         """After a fork the child has none of the parent's threads."""

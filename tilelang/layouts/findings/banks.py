@@ -14,12 +14,17 @@ from tilelang_diagnostics.model import Diagnostic, Label
 if TYPE_CHECKING:
     from tilelang.layouts.solved import Solved
 
+# The least degree worth a remark. A layout that the author gave is told of every conflict; one
+# that was chosen as the best of many has its reasons for a pair of lanes that meet here and there.
+GIVEN, CHOSEN = 2, 4
+
 
 def check(solved: Solved) -> Iterator[Diagnostic]:
     """One remark per use that collides."""
     for buffer, layout in solved.shared.items():
+        least = CHOSEN if layout.annotation is None else GIVEN
         for use in layout.uses:
-            if use.degree > 1:
+            if use.degree >= least:
                 yield _remark(buffer, layout, use)
 
 

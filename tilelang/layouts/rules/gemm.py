@@ -94,7 +94,10 @@ def _instruction(b: Builder, product: Product) -> Atom | None:
     atoms = find_atoms(multiplied, product.c.buffer.dtype.name, arch)
     atom = next((atom for atom in atoms if atom.k * atom.bits <= DEPTH_BITS), None)
     if atom is None:
-        _refuse(b, _without_mma(b, product, arch))
+        newer = _newer(multiplied, product.c.buffer.dtype.name, arch)
+        narrow = product.dtype.is_float and product.dtype.bits <= 8
+        _refuse(b, _no_arithmetic(b, product, newer) if narrow and newer else
+                _without_mma(b, product, arch))  # fmt: skip
         return None
     if product.k % atom.k:
         _refuse(b, _too_shallow(product, atom))
@@ -197,6 +200,29 @@ def _refuse(b: Builder, finding: Diagnostic) -> None:
     """Targets that need no layouts take any tile."""
     if not b.machine.nominal:
         b.found.append(finding)
+
+
+def _newer(dtype: str, accumulator: str, arch: int) -> int | None:
+    """The first compute capability after `arch` that multiplies a type."""
+    later = [
+        atom.min_arch
+        for atom in ATOMS
+        if dtype in atom.inputs and accumulator in atom.accumulators and atom.min_arch > arch
+    ]
+    return min(later, default=None)
+
+
+def _no_arithmetic(b: Builder, product: Product, newer: int) -> Diagnostic:
+    """Types that only matrix instructions compute with."""
+    return make_diagnostic(
+        "TL412",
+        f"{b.machine} cannot multiply {product.dtype}, as `T.gemm` into "
+        f"`{product.c.buffer.name}` asks",
+        span=product.op.span,
+        label=f"needs cuda:sm_{newer}",
+        labels=_declared(product.a.buffer, product.b.buffer),
+        help=f"compile for cuda:sm_{newer} or later, or convert the operands to float16 first",
+    )
 
 
 def _without_mma(b: Builder, product: Product, arch: int) -> Diagnostic:
