@@ -7,7 +7,7 @@ Importing this module is free; calling it imports TVM.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,12 +47,16 @@ def compile_function(
     target: Target,
     options: CompileOptions,
     observers: Sequence[Observer] = (),
+    find_object: Callable[[CpuArtifact], bytes | None] | None = None,
 ) -> Compiled:
-    """Compile `function`; raises CompileError for what the kernel or the target does not allow."""
+    """Compile `function`; raises CompileError for what the kernel or the target does not allow.
+
+    `find_object` may know the binary of generated code that was compiled before.
+    """
     backend = backend_for(target)
     lowered = lower_function(function, target, options, observers)
     raise_for(lowered.diagnostics)
-    artifact = backend.builder()(lowered.func, options=options)
+    artifact = backend.builder()(lowered.func, options=options, find_object=find_object)
     return Compiled(artifact, target, ir_text(lowered.func), lowered.diagnostics)
 
 

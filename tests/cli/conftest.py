@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +26,20 @@ class Result:
 Run = Callable[..., Result]
 
 
+@pytest.fixture(autouse=True)
+def _imports_are_undone() -> Iterator[None]:
+    """Kernel files are imported, and stay on the path for as long as the process runs."""
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if file.startswith(tempfile.gettempdir()):
+            del sys.modules[name]
+
+
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs `tilelang` in the folder `tmp_path`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TILELANG_CACHE_DIR", str(tmp_path / "cache"))
@@ -43,7 +55,7 @@ def run(
     return command
 
 
-EAGER = '''\
+EAGER = """\
 import tilelang
 import tilelang.language as T
 
@@ -61,9 +73,9 @@ def scale(A, factor=2.0, block=32):
 
 def reference(A, factor):
     return A * factor
-'''
+"""
 
-FACTORY = '''\
+FACTORY = """\
 import tilelang
 import tilelang.language as T
 
@@ -85,7 +97,7 @@ def ref_program(A, B):
 
 if __name__ == "__main__":
     raise SystemExit("the file is not run as a program")
-'''
+"""
 
 
 @pytest.fixture

@@ -66,9 +66,15 @@ def test_explain(run: Run) -> None:
 
 def test_compile_emits(run: Run, eager: Path, tmp_path: Path) -> None:
     sizes = ("--set", "M=3,N=100", "--target", "cpu")
-    assert "def scale(A: T.Tensor((3, 100)" in run("compile", "eager.py", *sizes, "--emit", "program").out
+    assert (
+        "def scale(A: T.Tensor((3, 100)"
+        in run("compile", "eager.py", *sizes, "--emit", "program").out
+    )
     assert "blockIdx" in run("compile", "eager.py", *sizes, "--emit", "ir").out
     assert "define" in run("compile", "eager.py", *sizes, "--emit", "source").out
+    layouts = run("compile", "eager.py", *sizes, "--emit", "layouts").out
+    assert layouts.startswith("scale: a CPU needs no thread layouts; these are those of cuda:sm_80")
+    assert "launch of 32 threads" in layouts and "loop " in layouts
     plain = run("compile", "eager.py", *sizes)
     assert plain.status == 0 and "kernel  scale" in plain.out
     done = run("compile", "eager.py", *sizes, "-o", "out/kernel.ll")

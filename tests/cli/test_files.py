@@ -59,7 +59,7 @@ def test_a_latin_1_file(run: Run, tmp_path: Path) -> None:
     assert done.status == 1
     assert f"error[TL106]: `old.py` is not valid UTF-8: byte 0xe9 in line {line}" in done.err
     assert f"old.py:{line}:6" in done.err
-    declared = "# -*- coding: latin-1 -*-\n".encode() + EAGER.encode() + "# caf\xe9\n".encode("latin-1")
+    declared = b"# -*- coding: latin-1 -*-\n" + EAGER.encode() + "# caf\xe9\n".encode("latin-1")
     (tmp_path / "old.py").write_bytes(declared)
     assert run("run", "old.py", "--set", "M=3,N=40", "--rep", "1").status == 0
 
@@ -70,7 +70,9 @@ def test_an_unknown_encoding(run: Run, tmp_path: Path) -> None:
     assert (done.status, "error[TL106]" in done.err) == (1, True)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything"
+)
 def test_a_file_one_may_not_read(run: Run, eager: Path) -> None:
     eager.chmod(0)
     done = run("run", "eager.py")

@@ -17,7 +17,9 @@ def test_a_run_says_what_it_did(run: Run, eager: Path) -> None:
     assert lines[0] == "scale  eager.py::scale"
     text = re.sub(r"\d+\.\d+ s\b", "TIME", done.out)
     assert "  target   cpu  (auto: no GPU was found)\n" in text
-    assert "  values   factor=3.0, M=3, N=100  (--set)\n           block=32  (its default)\n" in text
+    assert (
+        "  values   factor=3.0, M=3, N=100  (--set)\n           block=32  (its default)\n" in text
+    )
     assert "  inputs   A (3, 100) float32\n  returns  B (3, 100) float32\n  compile  TIME\n" in text
     assert re.search(r"  error    \S+ of B, relative to reference\(\) in float64; allowed 1e-05\n"
                      r"  time     \S+ (µs|ms) \(median\)\n$", text)  # fmt: skip
@@ -134,7 +136,7 @@ def test_a_failure_of_ours_is_status_3_with_a_file(
 ) -> None:
     from tilelang.runtime import build
 
-    def fails(*arguments: object) -> None:
+    def fails(*arguments: object, **named: object) -> None:
         raise KeyError("layout")
 
     monkeypatch.setattr(build, "compile_function", fails)

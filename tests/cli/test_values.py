@@ -40,7 +40,7 @@ def test_wrong_settings(setting: str) -> None:
 CASES = {
     "a call with literals": ("k(64, N=128)", {"M": 64, "N": 128}, "the call in line"),
     "a call in main": ("def main():\n    m = 64\n    k(m, 2 * m)", {"M": 64, "N": 128}, "the call"),
-    "tuple assignment": ("def main():\n    m, n = 64, 128\n    k(m, n)", {"M": 64, "N": 128}, "the call"),
+    "tuples": ("def f():\n    m, n = 64, 128\n    k(m, n)", {"M": 64, "N": 128}, "the call"),
     "a parser": (
         "import argparse\ndef main():\n    p = argparse.ArgumentParser()\n"
         "    p.add_argument('--m', type=int, default=64)\n"
@@ -49,8 +49,8 @@ CASES = {
         {"M": 64, "N": 128}, "the call",
     ),
     "compile": ("def main():\n    k.compile(M=64, N=1 << 7)", {"M": 64, "N": 128}, "the call"),
-    "defaults of the caller": ("def main(m=64, n=128):\n    k(m, n)", {"M": 64, "N": 128}, "the call"),
-    "a comment": ("# tilelang: set M=64,N=128\nk(1, 2)", {"M": 64, "N": 128}, "a comment in the file"),
+    "defaults of the caller": ("def f(m=64, n=128):\n    k(m, n)", {"M": 64, "N": 128}, "the call"),
+    "a comment": ("# tilelang: set M=64,N=128\nk(1, 2)", {"M": 64, "N": 128}, "a comment in"),
 }  # fmt: skip
 
 KERNEL = "def k(M, N):\n    pass\n\n\nclass _K:\n    def compile(self, **kw): pass\n"

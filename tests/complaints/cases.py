@@ -1,12 +1,15 @@
 """Real complaints of kernel authors as data: what was written, what must be said, what is right.
 
 `wrong` carries markers (see `support.markers`); `help` is part of the help line. `right` is the
-correct variant, about which nothing is said.
+correct variant, about which nothing is said. `options` are a target or codes to select; without a
+target nothing is assumed about the hardware.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,7 @@ class Case:
     wrong: str
     help: str
     right: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 CASES: tuple[Case, ...] = (
@@ -469,5 +473,388 @@ CASES: tuple[Case, ...] = (
                     T.gemm(a, b, c)
                 T.copy(c, C[i * 128, j * 128])
         """,
+    ),
+    Case(
+        "2",
+        "a group of columns added into one: the iterations of a group collide",
+        """
+        @T.prim_func
+        def main(B: T.Tensor((16, 448), "int32"), out: T.Tensor((16, 14), "int32")):
+            with T.Kernel(1, threads=128) as bx:
+                b = T.alloc_fragment((16, 448), "int32")
+                a = T.alloc_fragment((16, 14), "int32")
+                T.copy(B, b)
+                T.clear(a)
+                for i, j in T.Parallel(16, 448):
+                    a[i, j // 32] += b[i, j]
+                T.copy(a, out)
+        """,
+        "reduce_sum",
+        """
+        @T.prim_func
+        def main(B: T.Tensor((16, 448), "int32"), out: T.Tensor((16, 14), "int32")):
+            with T.Kernel(1, threads=128) as bx:
+                b = T.alloc_shared((16, 448), "int32")
+                a = T.alloc_fragment((16, 14), "int32")
+                T.copy(B, b)
+                groups = T.reshape(b, (16, 14, 32))
+                T.reduce_sum(groups, a, dim=2)
+                T.copy(a, out)
+        """,
+    ),
+    Case(
+        "3",
+        "a width that the threads do not divide",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((192,), "float32"), B: T.Tensor((192,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                f = T.alloc_fragment((192,), "float32")
+                T.copy(A, f)
+                for i in T.Parallel(192):
+                    f[i] = f[i] * 2.0
+                T.copy(f, B)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                f = T.alloc_fragment((256,), "float32")
+                T.copy(A, f)
+                for i in T.Parallel(256):
+                    f[i] = f[i] * 2.0
+                T.copy(f, B)
+        """,
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "6",
+        "a fragment element of a neighbour",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                fa = T.alloc_fragment((128,), "float32")
+                fb = T.alloc_fragment((128,), "float32")
+                T.copy(A, fa)
+                for i in T.Parallel(128):
+                    fb[i] = fa[i] + fa[(i + 1) % 128]
+                T.copy(fb, B)
+        """,
+        "shared",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                fa = T.alloc_shared((128,), "float32")
+                fb = T.alloc_fragment((128,), "float32")
+                T.copy(A, fa)
+                for i in T.Parallel(128):
+                    fb[i] = fa[i] + fa[(i + 1) % 128]
+                T.copy(fb, B)
+        """,
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "8",
+        "a smaller loop pins the layout of a fragment",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                f = T.alloc_fragment((256,), "float32")
+                for i in T.Parallel(100):
+                    f[i] = A[i]
+                for i in T.Parallel(256):
+                    B[i] = f[i]
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                f = T.alloc_fragment((256,), "float32")
+                for i in T.Parallel(256):
+                    f[i] = A[i]
+                for i in T.Parallel(256):
+                    B[i] = f[i]
+        """,
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "13",
+        "twelve warps over 104 columns",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((16, 64), "float16"), B: T.Tensor((64, 104), "float16"), C: T.Tensor((16, 104), "float32")):
+            with T.Kernel(1, threads=384) as bx:
+                a = T.alloc_shared((16, 64), "float16")
+                b = T.alloc_shared((64, 104), "float16")
+                c = T.alloc_fragment((16, 104), "float32")
+                T.copy(A, a)
+                T.copy(B, b)
+                T.clear(c)
+                T.gemm(a, b, c)
+                T.copy(c, C)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((16, 64), "float16"), B: T.Tensor((64, 96), "float16"), C: T.Tensor((16, 96), "float32")):
+            with T.Kernel(1, threads=384) as bx:
+                a = T.alloc_shared((16, 64), "float16")
+                b = T.alloc_shared((64, 96), "float16")
+                c = T.alloc_fragment((16, 96), "float32")
+                T.copy(A, a)
+                T.copy(B, b)
+                T.clear(c)
+                T.gemm(a, b, c)
+                T.copy(c, C)
+        """,
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "15",
+        "an int8 gemm with half of the depth one instruction takes",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((64, 16), "int8"), B: T.Tensor((16, 64), "int8"), C: T.Tensor((64, 64), "int32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((64, 16), "int8")
+                b = T.alloc_shared((16, 64), "int8")
+                c = T.alloc_fragment((64, 64), "int32")
+                T.copy(A, a)
+                T.copy(B, b)
+                T.clear(c)
+                T.gemm(a, b, c)
+                T.copy(c, C)
+        """,
+        "32",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((64, 32), "int8"), B: T.Tensor((32, 64), "int8"), C: T.Tensor((64, 64), "int32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((64, 32), "int8")
+                b = T.alloc_shared((32, 64), "int8")
+                c = T.alloc_fragment((64, 64), "int32")
+                T.copy(A, a)
+                T.copy(B, b)
+                T.clear(c)
+                T.gemm(a, b, c)
+                T.copy(c, C)
+        """,
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "18",
+        "a gemm in fp8 on an architecture without it",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((64, 64), "float8_e4m3fn"), C: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((64, 64), "float8_e4m3fn")
+                c = T.alloc_fragment((64, 64), "float32")
+                T.copy(A, a)
+                T.clear(c)
+                T.gemm(a, a, c)
+                T.copy(c, C)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((64, 64), "float16")
+                c = T.alloc_fragment((64, 64), "float32")
+                T.copy(A, a)
+                T.clear(c)
+                T.gemm(a, a, c)
+                T.copy(c, C)
+        """,
+        {"target": "cuda:sm_86"},
+    ),
+    Case(
+        "21b",
+        "an unsigned bound meets signed indices",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32"), n: T.uint64):
+            with T.Kernel(2, threads=64) as bx:
+                for i in T.serial(n):
+                    B[bx * 64 + i] = A[bx * 64 + i]
+        """,
+        "cast",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32"), n: T.int32):
+            with T.Kernel(2, threads=64) as bx:
+                for i in T.serial(n):
+                    B[bx * 64 + i] = A[bx * 64 + i]
+        """,
+    ),
+    Case(
+        "25b",
+        "a store whose index only the data bounds (asked for)",
+        """
+        @T.prim_func
+        def main(I: T.Tensor((64,), "int32"), B: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=64) as bx:
+                for i in T.Parallel(64):
+                    B[I[i]] = 1.0
+        """,
+        "T.assume",
+        """
+        @T.prim_func
+        def main(I: T.Tensor((64,), "int32"), B: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=64) as bx:
+                for i in T.Parallel(64):
+                    B[T.clamp(I[i], 0, 63)] = 1.0
+        """,
+        {"select": ("TL222",)},
+    ),
+    Case(
+        "42",
+        "an mbarrier on Ampere",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                ready = T.alloc_barrier(128)
+                T.barrier_arrive(ready)
+                T.barrier_wait(ready, 0)
+                for i in T.Parallel(128):
+                    A[i] = 0.0
+        """,
+        "cuda:sm_90",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                T.sync_threads()
+                for i in T.Parallel(128):
+                    A[i] = 0.0
+        """,
+        {"target": "cuda:sm_86"},
+    ),
+    Case(
+        "43",
+        "random numbers without a seed",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                tx = T.get_thread_binding()
+                A[tx] = T.cast(T.rng_rand(), "float32")
+        """,
+        "rng_init",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                tx = T.get_thread_binding()
+                T.rng_init(42, tx)
+                A[tx] = T.cast(T.rng_rand(), "float32")
+        """,
+    ),
+    Case(
+        "44",
+        "a running sum with 96 threads",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((96,), "float32"), B: T.Tensor((96,), "float32")):
+            with T.Kernel(1, threads=96) as bx:
+                s = T.alloc_shared((96,), "float32")
+                T.copy(A, s)
+                T.cumsum(s)
+                T.copy(s, B)
+        """,
+        "32, 64, 128",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((96,), "float32"), B: T.Tensor((96,), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((96,), "float32")
+                T.copy(A, s)
+                T.cumsum(s)
+                T.copy(s, B)
+        """,
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "48",
+        "a coalesced_width wider than the row allows",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((64, 36), "float32"), B: T.Tensor((64, 36), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((64, 36), "float32")
+                T.copy(A, s, coalesced_width=8)
+                T.copy(s, B)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((64, 36), "float32"), B: T.Tensor((64, 36), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                s = T.alloc_shared((64, 36), "float32")
+                T.copy(A, s, coalesced_width=4)
+                T.copy(s, B)
+        """,
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "S5",
+        "an accumulator no matrix instruction covers",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((20, 16), "float16"), B: T.Tensor((16, 20), "float16"), C: T.Tensor((20, 20), "float32")):
+            with T.Kernel(1, threads=32) as bx:
+                a = T.alloc_shared((20, 16), "float16")
+                b = T.alloc_shared((16, 20), "float16")
+                c = T.alloc_fragment((20, 20), "float32")
+                T.copy(A, a)
+                T.copy(B, b)
+                T.clear(c)
+                T.gemm(a, b, c)
+                T.copy(c, C)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((32, 16), "float16"), B: T.Tensor((16, 24), "float16"), C: T.Tensor((32, 24), "float32")):
+            with T.Kernel(1, threads=32) as bx:
+                a = T.alloc_shared((32, 16), "float16")
+                b = T.alloc_shared((16, 24), "float16")
+                c = T.alloc_fragment((32, 24), "float32")
+                T.copy(A, a)
+                T.copy(B, b)
+                T.clear(c)
+                T.gemm(a, b, c)
+                T.copy(c, C)
+        """,
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "S10",
+        "a tensor stored by columns and copied by rows",
+        """
+        @T.prim_func
+        def main(B: T.StridedTensor((64, 64), (1, 64), "float16"), C: T.Tensor((64, 64), "float16")):
+            with T.Kernel(1, threads=128) as bx:
+                b = T.alloc_shared((64, 64), "float16")
+                T.copy(B, b)
+                T.copy(b, C)
+        """,
+        "",
+        """
+        @T.prim_func
+        def main(B: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float16")):
+            with T.Kernel(1, threads=128) as bx:
+                b = T.alloc_shared((64, 64), "float16")
+                T.copy(B, b)
+                T.copy(b, C)
+        """,
+        {"target": "cuda:sm_80"},
     ),
 )

@@ -15,9 +15,9 @@ FILE = Path(__file__).with_name("cases.py")
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.number)
 def test_wrong_kernel_is_told_off(case: Case, update: bool) -> None:
     if update:
-        FILE.write_text(FILE.read_text().replace(case.wrong, remarked(case.wrong)))
+        FILE.write_text(FILE.read_text().replace(case.wrong, remarked(case.wrong, **case.options)))
         return
-    found = check_diagnostics(case.wrong)
+    found = check_diagnostics(case.wrong, **case.options)
     if case.help:
         helps = [d.help or "" for d in found]
         assert any(case.help in h for h in helps), helps
@@ -25,4 +25,4 @@ def test_wrong_kernel_is_told_off(case: Case, update: bool) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.number)
 def test_correct_kernel_gets_silence(case: Case) -> None:
-    check_clean(case.right)
+    check_clean(case.right, **case.options)

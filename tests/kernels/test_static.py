@@ -20,8 +20,19 @@ from tilelang_diagnostics import SourceMap, render_text
 from tilelang_diagnostics.model import Diagnostic, Severity
 
 ROOT = Path(__file__).resolve().parents[2]
-# Which function of which module each case of `REJECTED` calls, by the names its lambda loads.
-REFUSED = {name: case.code for case in REJECTED for name in case.attempt.__code__.co_names}
+
+
+def _refused() -> dict[str, str]:
+    """The code of each function that a case of `REJECTED` is, or that its lambda calls."""
+    out: dict[str, str] = {}
+    for case in REJECTED:
+        name = getattr(case.attempt, "__name__", "")
+        names = case.attempt.__code__.co_names if name == "<lambda>" else (name,)
+        out.update(dict.fromkeys(names, case.code))
+    return out
+
+
+REFUSED = _refused()
 
 
 def _functions() -> list[tuple[Path, str]]:

@@ -25,7 +25,9 @@ N = Var("N", dtype("int32"), SPAN, "dim")
 STRIDE = Var("stride", dtype("int32"), SPAN, "dim")
 
 
-def tensor(name: str, shape: tuple[int | Expr, ...], element: str = "float32", **more: Any) -> Buffer:
+def tensor(
+    name: str, shape: tuple[int | Expr, ...], element: str = "float32", **more: Any
+) -> Buffer:
     return Buffer(name, shape, dtype(element), "global", SPAN, "param", **more)
 
 
@@ -71,7 +73,8 @@ WRONG: list[tuple[str, Signature, tuple[Any, ...], dict[str, Any], str, str, str
     ("shape", PLAIN, (f32(2, 5), f32(4, 3)), {}, "TL704",
      "argument `A` of `scale` has shape (2, 5), expected (M, 4): dimension 1 is 5, not 4", None),
     ("stride", STRIDED, (f32(4, 2).T.copy().T.reshape(2, 4)[:, ::-1],), {}, "TL705",
-     "argument `A` of `scale` has strides (4, -1), expected (stride, 1): stride 1 is -1, not 1", None),
+     "argument `A` of `scale` has strides (4, -1), expected (stride, 1): stride 1 is -1, "
+     "not 1", None),
     ("alignment", PLAIN, (odd, f32(4, 3)), {}, "TL706",
      "argument `A` of `scale` starts at an address that is not a multiple of 4 bytes, the size of "
      "float32", "pass A.copy(), which is aligned"),

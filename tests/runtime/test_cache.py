@@ -88,9 +88,7 @@ def test_options_and_target_are_part_of_the_key(cache_dir: Path) -> None:
     assert fast.options.fast_math
 
 
-def test_the_compiler_is_part_of_the_key(
-    cache_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_compiler_is_part_of_the_key(cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_and_right()
     build.forget()
     monkeypatch.setattr(cache, "compiler_digest", lambda: "another")
@@ -160,7 +158,9 @@ def test_a_cache_that_cannot_be_made_is_one_warning(
     assert KernelCache().info().problem
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
+)
 def test_a_read_only_cache_still_serves(cache_dir: Path) -> None:
     compiled_and_right()
     build.forget()
@@ -253,6 +253,23 @@ def test_messages_do_not_name_the_binary() -> None:
     """Where an assertion stands in the user's file is no reason to keep its code twice."""
     artifact = CpuArtifact("f", (), (), "f_info", 0, (CpuMessage("m", "a.py", 3),), "t", "c", b"")
     moved = CpuArtifact("f", (), (), "f_info", 0, (CpuMessage("m", "a.py", 9),), "t", "c", b"")
-    target = tilelang.Target("cpu")
-    compiled = [cache.Compiled(a, target, "") for a in (artifact, moved)]
-    assert cache.source_key_of(compiled[0]) == cache.source_key_of(compiled[1])
+    assert cache.source_key_of(artifact) == cache.source_key_of(moved)
+
+
+def test_the_same_generated_code_is_compiled_once(
+    cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another front key, as after an edit of the compiler that changes no code."""
+    from tilelang.ir import llvm
+
+    compiled_and_right()
+    build.forget()
+    monkeypatch.setattr(cache, "compiler_digest", lambda: "another")
+
+    def fails(*arguments: Any) -> bytes:
+        raise AssertionError("LLVM is not needed")
+
+    monkeypatch.setattr(llvm, "compile_llvm", fails)
+    assert not compiled_and_right()
+    assert len(list(KernelCache().fronts.entries())) == 2
+    assert KernelCache().info().kernels == 1

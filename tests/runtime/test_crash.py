@@ -15,7 +15,7 @@ from tilelang_diagnostics import CompileError, error_for
 from tilelang_diagnostics.model import Diagnostic, Severity
 
 
-def fails(*args: object) -> None:
+def fails(*args: object, **kwargs: object) -> None:
     raise KeyError("layout of A")
 
 
@@ -64,9 +64,7 @@ def test_diagnostics_and_interrupts_pass_through() -> None:
         (ModuleNotFoundError("No module named 'mine'", name="mine"), "TL900"),
     ],
 )
-def test_a_missing_toolchain_is_not_our_fault(
-    error: Exception, code: str, cache_dir: Path
-) -> None:
+def test_a_missing_toolchain_is_not_our_fault(error: Exception, code: str, cache_dir: Path) -> None:
     with pytest.raises(CompileError) as caught, guarded("testing"):
         raise error
     assert caught.value.diagnostics[0].code == code

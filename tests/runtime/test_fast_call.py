@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.runtime.test_arguments import HALF, M, N, WRONG, A, B, scalar, signature, tensor
+from tests.runtime.test_arguments import HALF, WRONG, A, B, M, N, scalar, signature, tensor
 from tilelang.program.buffer import Buffer
 from tilelang.runtime.arguments import bind
 from tilelang.runtime.fast_call import NO_FAST_PATH, make_fast_call
@@ -38,7 +38,7 @@ SIGNATURES = {
     "dims": (signature(A, B, tensor("C", (M, N)), out_idx=-1), lambda z: (z(2, 4), z(4, 3))),
     "constant": (signature(tensor("A", (2, 4))), lambda z: (z(2, 4),)),
     "expression": (signature(tensor("A", (M, M * 2 + 1))), lambda z: (z(3, 7),)),
-    "expression first": (signature(tensor("A", (M * 2,)), tensor("B", (M,))), lambda z: (z(6), z(3))),
+    "late": (signature(tensor("A", (M * 2,)), tensor("B", (M,))), lambda z: (z(6), z(3))),
     "scalar": (signature(n, tensor("A", (n,)), scalar("s", "float32")), lambda z: (4, z(4), 0.5)),
     "int for float": (signature(tensor("A", (4,)), scalar("s", "float32")), lambda z: (z(4), 2)),
     "strided": (
@@ -68,7 +68,7 @@ def test_fast_and_complete_calls_agree(name: str, family: Any) -> None:
     results = call(*args)
     assert results is not NO_FAST_PATH
     bound = bind(declared, args, {})
-    allocated = {b for b in declared.results}
+    allocated = set(declared.results)
     slots = (*declared.slots, *declared.dims)
     for slot, value in zip(slots, launched[0], strict=True):
         if slot not in allocated:

@@ -15,7 +15,7 @@ import pytest
 from tilelang.runtime.fingerprint import Fingerprint, fingerprint, rebase, rebase_diagnostic
 from tilelang_diagnostics.model import Diagnostic, Edit, Fix, Label, Severity, Span
 
-SOURCE = '''
+SOURCE = """
 import tilelang.language as T
 AMOUNT = 1.0
 
@@ -33,7 +33,7 @@ def make(n=64, threads=32):
             for i in T.Parallel(n):
                 store(B, i, A[i] * 2.0)
     return main
-'''
+"""
 
 
 def marked(tmp_path: Path, text: str, name: str = "kernel_file", **values: Any) -> Fingerprint:
@@ -97,8 +97,13 @@ def test_every_process_finds_the_same_digest(tmp_path: Path) -> None:
         print(fingerprint(kernel_file.make().function).digest)
     """)
     for seed in ("0", "1"):
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                              check=True, env={"PYTHONHASHSEED": seed, "PATH": os.defpath})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, "PATH": os.defpath},
+        )
         assert done.stdout.strip() == expected
 
 

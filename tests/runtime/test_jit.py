@@ -198,7 +198,7 @@ def test_a_closure_is_seen_by_the_kernel() -> None:
     np.testing.assert_array_equal(make(2.0)(x), x + 2)
 
 
-NOTEBOOK_CELL = '''
+NOTEBOOK_CELL = """
 import tilelang
 import tilelang.language as T
 
@@ -211,7 +211,7 @@ def twice(A):
         for i in T.Parallel(32):
             B[bx * 32 + i] = A[bx * 32 + i] * 2.0
     return B
-'''
+"""
 
 
 def test_a_notebook_cell_works() -> None:
@@ -233,8 +233,9 @@ def test_code_without_source_is_told_so() -> None:
 
 
 def test_the_interactive_prompt_is_told_so() -> None:
+    typed = NOTEBOOK_CELL + "\nimport numpy\ntwice(numpy.zeros(4, 'f'))\n"
     done = subprocess.run(
-        [sys.executable, "-i"], input=NOTEBOOK_CELL + "\nimport numpy\ntwice(numpy.zeros(4, 'f'))\n",
+        [sys.executable, "-i"], input=typed,
         capture_output=True, text=True, check=False,
         env={"PYTHONPATH": ":".join(sys.path), "PATH": ""},
     )  # fmt: skip

@@ -53,11 +53,6 @@ def test_a_name_that_is_not_there() -> None:
         tilelang.comple
 
 
-def test_autotune_says_that_it_is_missing() -> None:
-    with pytest.raises(tilelang.CompileError, match="par_compile"):
-        tilelang.autotune(configs=[])
-
-
 def test_math() -> None:
     assert doctest.testmod(tilelang.math).failed == 0
     assert [tilelang.next_power_of_2(n) for n in (0, 1, 2, 3, 64, 65)] == [1, 1, 2, 4, 64, 128]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -95,9 +96,7 @@ def test_a_file_where_an_entry_should_be(tmp_path: Path) -> None:
     assert store.read(KEY) is None
 
 
-def test_a_write_that_fails_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path)
     real = store_module._put
 
@@ -164,6 +163,7 @@ def hammer(root: str, seed: int) -> int:
 
 
 def test_many_processes_never_see_half_an_entry(tmp_path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        torn = pool.starmap(hammer, [(str(tmp_path), seed) for seed in range(4)])
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(4, mp_context=spawn) as pool:
+        torn = list(pool.map(hammer, [str(tmp_path)] * 4, range(4)))
     assert torn == [0, 0, 0, 0]

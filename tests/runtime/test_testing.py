@@ -57,7 +57,7 @@ def test_marks_skip_what_is_not_here(tmp_path: Path) -> None:
         "if __name__ == '__main__': t.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "test_marks.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={"PYTHONPATH": ":".join(sys.path), "PATH": ""},
+        [sys.executable, "test_marks.py"], cwd=tmp_path, capture_output=True, text=True,
+        check=False, env={"PYTHONPATH": ":".join(sys.path), "PATH": ""},
     )  # fmt: skip
     assert "2 passed, 3 skipped" in done.stdout, done.stdout + done.stderr

@@ -62,9 +62,9 @@ def expected_of(text: str) -> list[Expected]:
     return out
 
 
-def diagnostics_of(text: str, values: Mapping[str, Any] | None = None, target: str | None = None) -> tuple[Diagnostic, ...]:
-    """What the static front end says about a kernel text."""
-    return parse_static(text, "kernel.py", values=values, target=target).all_diagnostics
+def diagnostics_of(text: str, **options: Any) -> tuple[Diagnostic, ...]:
+    """What the static front end says about a kernel text; options are those of `parse_static`."""
+    return parse_static(text, "kernel.py", **options).all_diagnostics
 
 
 def check_diagnostics(text: str, **options: Any) -> tuple[Diagnostic, ...]:
@@ -93,7 +93,7 @@ def check_clean(text: str, **options: Any) -> None:
     assert not found, render_text(found, SourceMap({"kernel.py": source}))
 
 
-def remarked(text: str) -> str:
+def remarked(text: str, **options: Any) -> str:
     """`text` (as written in a test, indented) with its markers moved to what is found now.
 
     Messages keep the marker's own words where those are still part of the message.
@@ -102,7 +102,7 @@ def remarked(text: str) -> str:
         len(line) - len(line.lstrip()) for line in text.split("\n") if line.strip()
     )  # dedent's rule
     source = kernel_text(text)
-    found = diagnostics_of(source)
+    found = diagnostics_of(source, **options)
     words = {(e.line, e.code): e.text for e in expected_of(source)}
     out: list[str] = []
     for number, line in enumerate(source.split("\n"), 1):

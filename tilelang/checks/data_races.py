@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilelang.program.accesses import Context, variables, walk_with_context
-from tilelang.program.arith import constant_value, same
+from tilelang.program.arith import constant_value, same, substitute
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
-from tilelang.program.expr import Expr, Load, Var, walk
-from tilelang.program.stmt import Function, Let, Store
+from tilelang.program.expr import Binary, Const, Expr, Load, Var, walk
+from tilelang.program.stmt import Function, Let, LoopVar, Store
 from tilelang_diagnostics.model import Diagnostic, Label
 
 _PRIVATE = ("local", "local.var")
@@ -41,18 +41,47 @@ def _check_store(
     stored = _all_variables((stmt.value,), lets)
     for loop_var in context.parallel_vars:
         var = loop_var.var
-        if constant_value(loop_var.extent) == 1 or var in indexed or var in pinned:
+        if constant_value(loop_var.extent) == 1 or var in pinned:
             continue
-        # Indices read from memory may well be distinct; only affine ones prove a race.
-        if any(isinstance(n, Load) for index in stmt.indices for n in walk(_inlined(index, lets))):
+        # Indices read from memory may well be distinct; only arithmetic ones prove a race.
+        if _read_memory(stmt.indices, lets):
+            continue
+        other = 1 if var not in indexed else _collides_with_zero(stmt.indices, loop_var)
+        if other is None:
             continue
         updates = any(
             isinstance(n, Load) and n.buffer is stmt.buffer for n in walk(stmt.value)
         )
         if var in stored or updates:
-            yield _race(stmt, stmt.buffer, loop_var.var, updates)
+            yield _race(stmt, stmt.buffer, loop_var.var, updates, other)
             return
     yield from _neighbour_read(stmt, context, lets)
+
+
+def _collides_with_zero(indices: tuple[Expr, ...], loop_var: LoopVar) -> int | None:
+    """A value of the variable that gives the same element as 0, as in `A[j // 32]` or `A[j % 8]`.
+
+    Candidates are 1 and the constants of the indices: where `//` and `%` repeat themselves.
+    """
+    var, extent = loop_var.var, constant_value(loop_var.extent)
+    if constant_value(loop_var.start) != 0 or not _divides(indices):
+        return None
+    constants = {
+        int(n.value) for i in indices for n in walk(i) if isinstance(n, Const) and n.dtype.is_integer
+    }
+    first = [substitute(i, {var: Const(0, var.dtype)}) for i in indices]
+    for value in sorted({1, *constants}):
+        if value < 1 or (extent is not None and value >= extent):
+            continue
+        second = [substitute(i, {var: Const(value, var.dtype)}) for i in indices]
+        if all(same(a, b) for a, b in zip(first, second, strict=True)):
+            return value
+    return None
+
+
+def _divides(indices: tuple[Expr, ...]) -> bool:
+    """Whether an index can repeat: a sum of products of distinct variables cannot."""
+    return any(isinstance(n, Binary) and n.op in ("//", "%") for i in indices for n in walk(i))
 
 
 def _neighbour_read(
@@ -69,10 +98,7 @@ def _neighbour_read(
             continue
         reads = _all_variables(node.indices, lets) & parallel
         writes = _all_variables(stmt.indices, lets) & parallel
-        affine = not any(
-            isinstance(n, Load) for index in node.indices for n in walk(_inlined(index, lets))
-        )
-        if affine and reads and writes and reads != writes:
+        if not _read_memory(node.indices, lets) and reads and writes and reads != writes:
             yield make_diagnostic(
                 "TL240",
                 f"an iteration of `T.Parallel` reads an element of `{stmt.buffer.name}` that "
@@ -85,7 +111,7 @@ def _neighbour_read(
             return
 
 
-def _race(stmt: Store, buffer: Buffer, var: Var, updates: bool) -> Diagnostic:
+def _race(stmt: Store, buffer: Buffer, var: Var, updates: bool, other: int) -> Diagnostic:
     shown = ", ".join(str(i) for i in stmt.indices)
     way_out = (
         f"reduce with `T.reduce_sum` over `{var.name}`, use `T.atomic_add`, or a serial loop "
@@ -99,9 +125,9 @@ def _race(stmt: Store, buffer: Buffer, var: Var, updates: bool) -> Diagnostic:
         f"iterations that differ only in `{var.name}` write the same element "
         f"`{buffer.name}[{shown}]`",
         span=stmt.span,
-        label=f"`{var.name}` is not part of the index",
+        label=f"the same element for {var.name}=0 and {var.name}={other}",
         labels=labels,
-        notes=(f"for example {var.name}=0 and {var.name}=1, all else equal",),
+        notes=(f"for example {var.name}=0 and {var.name}={other}, all else equal",),
         help=way_out,
     )
 
@@ -116,5 +142,8 @@ def _all_variables(exprs: tuple[Expr, ...], lets: dict[Var, Expr]) -> set[Var]:
     return out
 
 
-def _inlined(expr: Expr, lets: dict[Var, Expr]) -> Expr:
-    return lets.get(expr, expr) if isinstance(expr, Var) else expr
+def _read_memory(exprs: tuple[Expr, ...], lets: dict[Var, Expr]) -> bool:
+    """Whether any of `exprs`, named values included, depends on a load."""
+    nodes = [node for expr in exprs for node in walk(expr)]
+    named = tuple(lets[n] for n in nodes if isinstance(n, Var) and n in lets)
+    return any(isinstance(n, Load) for n in nodes) or (bool(named) and _read_memory(named, lets))

@@ -1,8 +1,9 @@
-"""Are the layouts that the author wrote layouts at all? (TL302, TL308, TL313)
+"""Do the layouts that the author wrote fit the block and the loop they are for? (TL302, 308, 313)
 
-    T.annotate_layout({tile: T.Layout((32, 32), lambda i, j: i + j)})   # [0, 1] and [1, 0] collide
+    with T.Kernel(1, threads=64):
+        T.annotate_layout({tile: T.Fragment((128,), lambda i: (i, 0))})     # names thread 127
 
-Asked for every target: a layout must be one to one even where only one thread reads it.
+Asked for every target. What needs only the layout and its buffer is refused where it is written.
 """
 
 from __future__ import annotations
@@ -10,62 +11,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilelang.layout.fragment import Fragment
-from tilelang.layout.layout import Layout
 from tilelang.layouts.rules.annotation import given
 from tilelang.program.accesses import walk_with_context
 from tilelang.program.arith import constant_value
-from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
 from tilelang.program.stmt import Annotate, For, Function, Launch, Stmt, TileOp
 from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 
 def check(function: Function) -> Iterator[Diagnostic]:
-    """Annotated buffers and loops."""
+    """Annotated fragments, and loops with a layout of their own."""
     for stmt, context in walk_with_context(function.body):
         if isinstance(stmt, Annotate):
             for buffer, layout in given(stmt).items():
-                yield from _one_to_one(f"`{buffer.name}`", layout, stmt.span, _declared(buffer))
-                yield from _enough_threads(f"`{buffer.name}`", layout, context.launch, stmt.span)
-        layout = _loop_layout(stmt)
-        if isinstance(layout, Fragment):
-            what = "this loop" if isinstance(stmt, For) else f"`T.{_name(stmt)}`"
-            yield from _one_to_one(what, layout, stmt.span, ())
-            yield from _enough_threads(what, layout, context.launch, stmt.span)
-            yield from _fits_loop(stmt, layout)
+                if isinstance(layout, Fragment):
+                    what = f"`{buffer.name}`"
+                    yield from _enough_threads(what, layout, context.launch, stmt.span)
+        elif isinstance(stmt, (For, TileOp)):
+            layout = stmt.attr("loop_layout")
+            if isinstance(layout, Fragment):
+                what = "the loop" if isinstance(stmt, For) else f"`T.{stmt.name}`"
+                yield from _one_to_one(what, layout, stmt.span)
+                yield from _enough_threads(what, layout, context.launch, stmt.span)
+                yield from _fits_loop(stmt, layout)
 
 
-def _one_to_one(
-    what: str, layout: Layout | Fragment, span: Span | None, labels: tuple[Label, ...]
-) -> Iterator[Diagnostic]:
-    """No two elements in one place, or in one register of a thread."""
-    if isinstance(layout, Fragment):
-        clash = layout.clash()
-        place = "register of a thread"
-    else:
-        clash = layout.collision()
-        place = "place"
+def _one_to_one(what: str, layout: Fragment, span: Span | None) -> Iterator[Diagnostic]:
+    """No two iterations in one turn of a thread."""
+    clash = layout.clash()
     if clash is None:
         return
     first, second = (f"[{', '.join(map(str, index))}]" for index in clash)
-    where = f"{layout(*clash[0])}"
+    thread, slot = layout(*clash[0])
     yield make_diagnostic(
         "TL302",
-        f"the layout of {what} puts {first} and {second} into one {place}",
+        f"the layout of {what} gives iterations {first} and {second} to thread {thread} as its "
+        f"number {slot}",
         span=span,
-        label=f"both go to {where}",
-        labels=labels,
-        help="give every element a place of its own, for example row-major with xored columns: "
-        "`lambda i, j: (i, j ^ i)`"
-        if isinstance(layout, Layout)
-        else "number the elements that one thread holds: `lambda i, j: (thread, register)`",
+        help="number the iterations that one thread runs: `lambda i, j: (thread, number)`",
     )
 
 
 def _enough_threads(
-    what: str, layout: Layout | Fragment, launch: Launch | None, span: Span | None
+    what: str, layout: Fragment, launch: Launch | None, span: Span | None
 ) -> Iterator[Diagnostic]:
-    if not isinstance(layout, Fragment) or launch is None:
+    if launch is None:
         return
     threads = 1
     for _, extent in launch.threads:
@@ -101,22 +91,3 @@ def _fits_loop(stmt: Stmt, layout: Fragment) -> Iterator[Diagnostic]:
         span=stmt.span,
         help=f"make it for the shape ({', '.join(map(str, extents))})",
     )
-
-
-def _loop_layout(stmt: Stmt) -> object:
-    if isinstance(stmt, For) and stmt.kind == "parallel":
-        return stmt.attr("loop_layout")
-    if isinstance(stmt, TileOp):
-        return stmt.attr("loop_layout")
-    return None
-
-
-def _name(stmt: Stmt) -> str:
-    return stmt.name if isinstance(stmt, TileOp) else ""
-
-
-def _declared(buffer: Buffer) -> tuple[Label, ...]:
-    if buffer.span is None:
-        return ()
-    shape = " x ".join(str(d) for d in buffer.shape)
-    return (Label(buffer.span, f"`{buffer.name}` is {shape}"),)

@@ -74,7 +74,12 @@ def _lowered(special: Specialised, target: Target) -> Any:
 
 
 def _layouts(special: Specialised, target: Target) -> str:
-    from tilelang.analysis.layouts import describe_layouts
+    from tilelang.cli.layouts_text import layouts_text
+    from tilelang.layouts.infer import infer_layouts
 
     with guarded(f"inferring the layouts of {special.function.name}", special.function.span):
-        return str(describe_layouts(special.function, target))
+        found = infer_layouts(special.function, target)
+        text = layouts_text(found)
+    raise_for(found.diagnostics)
+    show(found.diagnostics)
+    return text

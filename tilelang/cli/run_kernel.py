@@ -37,7 +37,11 @@ def run_kernel(
     seconds = time.perf_counter() - started
     made = JITKernel(special.function, built, special.out_idx, special.options)
     inputs = make_inputs(
-        made.signature, TensorSupplyType.Auto, special.plain_sizes(), seed, _family(),
+        made.signature,
+        TensorSupplyType.Auto,
+        special.plain_sizes(),
+        seed,
+        _family(),
         pointer_tables(special.function),
     )
     print(f"{made.name}  {chosen.place}")

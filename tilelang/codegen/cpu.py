@@ -8,8 +8,8 @@ The printed LLVM IR is the `source` of the artifact; LLVM optimises and vectoris
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelang.codegen import cpu_types as types
@@ -36,16 +36,22 @@ class CpuError(Exception):
         self.diagnostics = tuple(diagnostics)
 
 
-def build_cpu(func: Any, *, options: Any = None) -> CpuArtifact:
+def build_cpu(
+    func: Any,
+    *,
+    options: Any = None,
+    find_object: Callable[[CpuArtifact], bytes | None] | None = None,
+) -> CpuArtifact:
     """Compile a lowered PrimFunc for the CPU; raises `CpuError` with diagnostics.
 
     `func` is the result of the CPU pipeline: no tile operations, no thread indices. See
     `cpu_artifact` for the result and how it is called. No option changes what is built.
+    `find_object` may know the object code of an artifact that has all but that: LLVM, which takes
+    most of the time, is then left out.
     """
     cpu = llvm.host_cpu()
     printer = print_cpu(func, cpu)
-    object_code = llvm.compile_llvm(printer.text, printer.forwarders, cpu)
-    return CpuArtifact(
+    printed = CpuArtifact(
         name=printer.name,
         slots=tuple(printer.slots),
         launches=tuple(printer.launches),
@@ -54,9 +60,13 @@ def build_cpu(func: Any, *, options: Any = None) -> CpuArtifact:
         messages=tuple(printer.messages),
         triple=cpu.triple,
         cpu=cpu.name,
-        object_code=object_code,
+        object_code=b"",
         source=printer.text,
     )
+    known = find_object(printed) if find_object is not None else None
+    if known is None:
+        known = llvm.compile_llvm(printer.text, printer.forwarders, cpu)
+    return replace(printed, object_code=known)
 
 
 def print_cpu(func: Any, cpu: llvm.HostCpu | None = None) -> Printed:

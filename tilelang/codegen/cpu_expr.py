@@ -14,6 +14,7 @@ from tilelang.codegen import cpu_types as types
 from tilelang.codegen.cpu_bounds import INT32, Bounds, Interval
 from tilelang.codegen.cpu_builder import CONTRACT, Builder, Val, floating, integer
 from tilelang.codegen.cpu_calls import Calls
+from tilelang.codegen.cpu_division import divide_by_invariant
 from tilelang.codegen.cpu_element import Unsupported
 from tilelang.codegen.cpu_memory import Memory, View
 from tilelang.dtypes import DType
@@ -29,6 +30,28 @@ def dtype_of(expr: Any) -> DType:
     return types.parse(str(expr.ty))
 
 
+def mentions(e: Any, var: Any) -> bool:
+    """Whether variable `var` occurs in expression `e`."""
+    match type(e).__name__:
+        case "Var":
+            return bool(e.same_as(var))
+        case "TensorLoad":
+            parts = tuple(e.indices)
+        case "Call":
+            parts = tuple(e.args)
+        case "Cast" | "Broadcast":
+            parts = (e.value,)
+        case "Select":
+            parts = (e.condition, e.true_value, e.false_value)
+        case "Ramp":
+            parts = (e.base, e.stride)
+        case "Shuffle":
+            parts = tuple(e.vectors)
+        case _:
+            parts = (getattr(e, "a", None), getattr(e, "b", None))
+    return any(mentions(p, var) for p in parts if p is not None)
+
+
 class Expressions:
     """Emits expressions of one function; knows the values and ranges of variables in scope."""
 
@@ -37,6 +60,7 @@ class Expressions:
         self.memory = memory
         self.bounds = Bounds()
         self.values: dict[Any, Val] = {}
+        self.loop_var: Any = None  # of the innermost parallel loop, while inside it
         self.load_hook: Callable[[Any], Val] | None = None  # loads while a loop is one vector
         self._calls = calls
         self._rules: dict[str, Callable[[Any], Val]] = {
@@ -148,12 +172,21 @@ class Expressions:
 
     # --- arithmetic ---
 
+    def _is_invariant(self, divisor: Any) -> bool:
+        """Whether all iterations of the innermost parallel loop divide by the same value."""
+        if self.loop_var is None or type(divisor).__name__ == "FloatImm":
+            return False
+        return not mentions(divisor, self.loop_var)
+
     def _arithmetic(self, e: Any) -> Val:
         kind, dtype = type(e).__name__, dtype_of(e)
         b = self.b
         if dtype.is_float:
-            op = _FLOAT_OPS[kind]
-            result = b.binary(op, self.as_float(e.a), self.as_float(e.b), CONTRACT)
+            x, y = self.as_float(e.a), self.as_float(e.b)
+            if kind == "Div" and y.base == "float" and self._is_invariant(e.b):
+                result = divide_by_invariant(b, x, y)
+            else:
+                result = b.binary(_FLOAT_OPS[kind], x, y, CONTRACT)
             return types.from_float(b, result, dtype)
         if kind == "Div":
             return self._divide("Div", e, self.value(e.a), self.value(e.b))

@@ -187,12 +187,13 @@ class Statements:
         x.values[s.loop_var] = var
         parallel = kind in (_PARALLEL, _VECTORIZED)
         group = x.memory.open_parallel() if parallel else None
-        outer = self.thread_end
+        outer, outer_var = self.thread_end, x.loop_var
+        x.loop_var = s.loop_var if parallel else None
         if s.annotations and attrs.THREAD_LOOP in s.annotations:
             self.thread_end = latch
         with self._inside(_Loop(latch, done)):
             self.emit(s.body)
-        self.thread_end = outer
+        self.thread_end, x.loop_var = outer, outer_var
         if group is not None:
             x.memory.close_parallel()
         b.open(latch)

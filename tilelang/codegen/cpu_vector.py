@@ -13,7 +13,7 @@ from typing import Any, Final
 from tilelang.codegen import cpu_math
 from tilelang.codegen import cpu_types as types
 from tilelang.codegen.cpu_builder import Val, integer
-from tilelang.codegen.cpu_expr import Expressions, dtype_of
+from tilelang.codegen.cpu_expr import Expressions, dtype_of, mentions
 
 _MOST_LANES: Final = 64
 _LINEAR = ("Add", "Sub", "Mul")
@@ -131,7 +131,7 @@ def _step(e: Any, var: Any) -> int | None:
     if kind == "Cast":
         return _step(e.value, var)
     if kind not in _LINEAR:
-        return None if _mentions(e, var) else 0
+        return None if mentions(e, var) else 0
     a, b = _step(e.a, var), _step(e.b, var)
     if a is None or b is None:
         return None
@@ -144,19 +144,3 @@ def _step(e: Any, var: Any) -> int | None:
     factor, moving = (e.a, b) if a == 0 else (e.b, a)
     constant = type(factor).__name__ == "IntImm"
     return moving * int(factor.value) if constant else None
-
-
-def _mentions(e: Any, var: Any) -> bool:
-    kind = type(e).__name__
-    if kind == "Var":
-        return bool(e.same_as(var))
-    if kind == "TensorLoad":
-        return any(_mentions(i, var) for i in e.indices)
-    if kind == "Call":
-        return any(_mentions(a, var) for a in e.args)
-    if kind in ("Cast", "Broadcast"):
-        return _mentions(e.value, var)
-    if kind == "Select":
-        return any(_mentions(p, var) for p in (e.condition, e.true_value, e.false_value))
-    sides = (getattr(e, "a", None), getattr(e, "b", None))
-    return any(_mentions(p, var) for p in sides if p is not None)

@@ -270,7 +270,7 @@ def _buffer_map(function: str, role: str, value: Any) -> dict[Buffer, Any]:
 def _layout_of(buffer: Buffer, layout: Any) -> Any:
     """A layout that fits the buffer; functions of the indices are tabulated."""
     if isinstance(layout, Layout | Fragment):
-        return _one_to_one(buffer, _checked(buffer, layout))
+        return _checked(buffer, layout)
     if not callable(layout):
         reject(
             "TL311",
@@ -292,7 +292,7 @@ def _layout_of(buffer: Buffer, layout: Any) -> Any:
             help=f"write a function of {buffer.ndim} index(es)",
         )
     try:
-        return _one_to_one(buffer, Layout(buffer.shape, layout))
+        return Layout(buffer.shape, layout)
     except (TypeError, ValueError, ArithmeticError) as error:
         reject(
             "TL311",
@@ -316,24 +316,6 @@ def _checked(buffer: Buffer, layout: Layout | Fragment) -> Layout | Fragment:
             help=f"make the layout for the shape {extents_text(buffer.shape)}",
         )
     return layout
-
-
-def _one_to_one(buffer: Buffer, layout: Layout | Fragment) -> Layout | Fragment:
-    """No two elements may share a place; a fragment may hold copies of one."""
-    pair = layout.collision() if isinstance(layout, Layout) else layout.clash()
-    if pair is None:
-        return layout
-    first, second = (f"{buffer.name}[{', '.join(map(str, index))}]" for index in pair)
-    place = layout(*pair[0])
-    shown = place if isinstance(place, tuple) and len(place) != 1 else (
-        place[0] if isinstance(place, tuple) else place
-    )
-    reject(
-        "TL302",
-        f"the layout of `{buffer.name}` puts `{first}` and `{second}` in one place ({shown})",
-        labels=declared(buffer),
-        help="make the index map one to one, for example `i * row_length + j`",
-    )
 
 
 def _refuse_layout_on_fragment(buffer: Buffer) -> None:

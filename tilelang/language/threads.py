@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilelang.language import warps
-from tilelang.language.catalog import GPU, language_function
+from tilelang.language.catalog import language_function
 from tilelang.language.operands import (
     IntLike,
     ScalarLike,
@@ -111,7 +111,7 @@ def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None)
     effect("sync_threads", args)
 
 
-@language_function("sync", targets=GPU)
+@language_function("sync")
 def sync_warp(mask: IntLike | None = None) -> None:
     """Waits until the named lanes of the warp are here (PTX ISA, bar.warp.sync).
 
@@ -123,7 +123,7 @@ def sync_warp(mask: IntLike | None = None) -> None:
     effect("sync_warp", () if mask is None else (integer("sync_warp", "mask", mask),))
 
 
-@language_function("sync", targets=GPU)
+@language_function("sync")
 def sync_grid() -> None:
     """Waits until all threads of all blocks are here; the launch becomes cooperative.
 
@@ -132,7 +132,7 @@ def sync_grid() -> None:
     effect("sync_grid")
 
 
-@language_function("sync", targets=GPU)
+@language_function("sync")
 def sync_global() -> None:
     """Deprecated spelling of `T.sync_grid`.
 
@@ -142,7 +142,7 @@ def sync_global() -> None:
     effect("sync_grid")
 
 
-@language_function("sync", targets=GPU)
+@language_function("sync")
 def tvm_storage_sync(scope: str = "shared") -> None:
     """Waits until all threads of the block see the writes to a memory scope.
 
@@ -278,7 +278,7 @@ def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None
     return _position("get_warp_group_idx", warp_size, warps_per_group=warps_per_group)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def shuffle_elect(thread_extent: int) -> Any:
     """True in exactly one thread of each group (PTX ISA, elect.sync).
 

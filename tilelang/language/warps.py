@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilelang.dtypes import SCALARS
-from tilelang.language.catalog import GPU, language_function
+from tilelang.language.catalog import language_function
 from tilelang.language.operands import (
     IntLike,
     ScalarLike,
@@ -23,7 +23,7 @@ FULL_MASK = 0xFFFFFFFF
 UINT32 = SCALARS["uint32"]
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def shfl_sync(
     value: ScalarLike, src_lane: IntLike, width: int = 32, mask: IntLike = FULL_MASK
 ) -> Expr:
@@ -38,7 +38,7 @@ def shfl_sync(
     return _shuffle("shfl_sync", value, "src_lane", src_lane, width, mask)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def shfl_xor(
     value: ScalarLike, lane_mask: IntLike, width: int = 32, mask: IntLike = FULL_MASK
 ) -> Expr:
@@ -53,7 +53,7 @@ def shfl_xor(
     return _shuffle("shfl_xor", value, "lane_mask", lane_mask, width, mask)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def shfl_up(
     value: ScalarLike, delta: IntLike, width: int = 32, mask: IntLike = FULL_MASK
 ) -> Expr:
@@ -67,7 +67,7 @@ def shfl_up(
     return _shuffle("shfl_up", value, "delta", delta, width, mask)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def shfl_down(
     value: ScalarLike, delta: IntLike, width: int = 32, mask: IntLike = FULL_MASK
 ) -> Expr:
@@ -81,7 +81,7 @@ def shfl_down(
     return _shuffle("shfl_down", value, "delta", delta, width, mask)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def any_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     """Whether the predicate holds in any named lane (PTX ISA, vote.sync.any).
 
@@ -93,7 +93,7 @@ def any_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return _vote("any_sync", predicate, mask)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def all_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     """Whether the predicate holds in all named lanes (PTX ISA, vote.sync.all).
 
@@ -105,7 +105,7 @@ def all_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return _vote("all_sync", predicate, mask)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def ballot_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     """One bit per lane: whether the predicate holds there (PTX ISA, vote.sync.ballot).
 
@@ -117,7 +117,7 @@ def ballot_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return _vote("ballot_sync", predicate, mask)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def ballot(predicate: ScalarLike) -> Expr:
     """One bit per lane of the warp: whether the predicate holds there.
 
@@ -129,7 +129,7 @@ def ballot(predicate: ScalarLike) -> Expr:
     return intrinsic("ballot", (_predicate("ballot", predicate),), UINT32)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def activemask() -> Expr:
     """One bit per lane that executes this statement (PTX ISA, activemask).
 
@@ -138,7 +138,7 @@ def activemask() -> Expr:
     return intrinsic("activemask", (), UINT32)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def match_any_sync(value: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     """The lanes that have the same value as this one (PTX ISA, match.any.sync).
 
@@ -151,7 +151,7 @@ def match_any_sync(value: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return intrinsic("match_any_sync", operands, UINT32)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def match_all_sync(value: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     """All named lanes when they have one value, else 0 (PTX ISA, match.all.sync).
 
@@ -164,7 +164,7 @@ def match_all_sync(value: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return intrinsic("match_all_sync", operands, UINT32)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def syncthreads_and(predicate: ScalarLike) -> Expr:
     """Barrier of the block; whether the predicate held in all threads (PTX ISA, barrier.red.and).
 
@@ -176,7 +176,7 @@ def syncthreads_and(predicate: ScalarLike) -> Expr:
     return intrinsic("syncthreads_and", (_predicate("syncthreads_and", predicate),), INT32)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def syncthreads_or(predicate: ScalarLike) -> Expr:
     """Barrier of the block; whether the predicate held in any thread (PTX ISA, barrier.red.or).
 
@@ -188,7 +188,7 @@ def syncthreads_or(predicate: ScalarLike) -> Expr:
     return intrinsic("syncthreads_or", (_predicate("syncthreads_or", predicate),), INT32)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def syncthreads_count(predicate: ScalarLike) -> Expr:
     """Barrier of the block; in how many threads the predicate held (PTX ISA, barrier.red.popc).
 
@@ -200,7 +200,7 @@ def syncthreads_count(predicate: ScalarLike) -> Expr:
     return intrinsic("syncthreads_count", (_predicate("syncthreads_count", predicate),), INT32)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def warp_reduce_sum(value: ScalarLike, logical_width: int | None = None) -> Expr:
     """The sum over the lanes of a warp, known to all of them.
 
@@ -212,7 +212,7 @@ def warp_reduce_sum(value: ScalarLike, logical_width: int | None = None) -> Expr
     return _warp_reduce("warp_reduce_sum", value, logical_width)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def warp_reduce_max(value: ScalarLike, logical_width: int | None = None) -> Expr:
     """The largest value of the lanes of a warp, known to all of them.
 
@@ -224,7 +224,7 @@ def warp_reduce_max(value: ScalarLike, logical_width: int | None = None) -> Expr
     return _warp_reduce("warp_reduce_max", value, logical_width)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def warp_reduce_min(value: ScalarLike, logical_width: int | None = None) -> Expr:
     """The smallest value of the lanes of a warp, known to all of them.
 
@@ -236,7 +236,7 @@ def warp_reduce_min(value: ScalarLike, logical_width: int | None = None) -> Expr
     return _warp_reduce("warp_reduce_min", value, logical_width)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def warp_reduce_bitand(value: ScalarLike, logical_width: int | None = None) -> Expr:
     """Bitwise and over the lanes of a warp, known to all of them.
 
@@ -248,7 +248,7 @@ def warp_reduce_bitand(value: ScalarLike, logical_width: int | None = None) -> E
     return _warp_reduce("warp_reduce_bitand", value, logical_width)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def warp_reduce_bitor(value: ScalarLike, logical_width: int | None = None) -> Expr:
     """Bitwise or over the lanes of a warp, known to all of them.
 
@@ -260,7 +260,7 @@ def warp_reduce_bitor(value: ScalarLike, logical_width: int | None = None) -> Ex
     return _warp_reduce("warp_reduce_bitor", value, logical_width)
 
 
-@language_function("thread", targets=GPU)
+@language_function("thread")
 def warp_reduce_bitxor(value: ScalarLike, logical_width: int | None = None) -> Expr:
     """Bitwise exclusive or over the lanes of a warp, known to all of them.
 

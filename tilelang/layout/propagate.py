@@ -70,6 +70,7 @@ class State:
         self.fuel = fuel
         self.layouts: dict[Variable, AnyLayout] = {}
         self.reasons: dict[Variable, Reason] = {}
+        self._facts: dict[int, IndexFacts] = {}
         self.touching: dict[Variable, list[Constraint]] = {v: [] for v in problem.variables}
         for constraint in problem.constraints:
             for var in dict.fromkeys(variables_of(constraint)):
@@ -80,6 +81,7 @@ class State:
         other = State.__new__(State)
         other.problem, other.fuel, other.touching = self.problem, self.fuel, self.touching
         other.layouts, other.reasons = dict(self.layouts), dict(self.reasons)
+        other._facts = self._facts
         return other
 
     def assign(self, reason: Reason) -> None:
@@ -102,9 +104,14 @@ class State:
 
     def facts(self, access: Access) -> IndexFacts:
         """The flattened index map of an access."""
-        if access.index is None:
-            return anywhere(access.loop.shape, access.buffer.shape)
-        return index_facts(access.index, access.loop.shape, access.buffer.shape)
+        found = self._facts.get(id(access))
+        if found is None:
+            if access.index is None:
+                found = anywhere(access.loop.shape, access.buffer.shape)
+            else:
+                found = index_facts(access.index, access.loop.shape, access.buffer.shape)
+            self._facts[id(access)] = found
+        return found
 
 
 class _Rank(IntEnum):

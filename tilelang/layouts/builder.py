@@ -6,6 +6,7 @@ One `Builder` per group: the whole block, or the warp groups of one `with T.ws(â
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 # Slices of one tile that an operation may name in turn, as `A[:, k * 16 : â€¦]` in a loop over k.
 MAX_SLICES = 16
+# Why a tile has no layout when the values of the kernel are not known.
+UNKNOWN = "its extents or its type are not known here"
 VECTOR_BITS = 128  # the widest access of one thread
 
 
@@ -89,7 +92,7 @@ class GlobalUse:
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedUse:
     """A use of a shared tile: by the iterations of `nest` (`elements[dim, *extents]`), or by the
-    lanes of a warp as the `patterns` say (`count` times each)."""
+    lanes of a warp as the `patterns` say (`count` times each); all of it `times` times."""
 
     buffer: Buffer
     origin: Origin
@@ -99,6 +102,7 @@ class SharedUse:
     patterns: tuple[Pattern, ...] = ()
     count: int = 1
     what: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +159,8 @@ class Product:
 class Builder:
     """The demands of one group of threads, in program order.
 
-    `counters` are the sequential loops around the statement being read.
+    `counters` are the sequential loops of known range around the statement being read, `times`
+    how often all of them together run it.
     """
 
     machine: Machine
@@ -174,6 +179,7 @@ class Builder:
     unknown: dict[Buffer, str] = field(default_factory=dict)
     variables: dict[Buffer, Variable] = field(default_factory=dict)
     counters: tuple[Counter, ...] = ()
+    times: int = 1
     _names: set[str] = field(default_factory=set)
 
     # -- variables -------------------------------------------------------------------------
@@ -184,9 +190,9 @@ class Builder:
             return None
         known = self.variables.get(buffer)
         if known is None:
-            shape = constant_shape(buffer.shape)
+            shape = known_shape(buffer)
             if shape is None:
-                self.unknown[buffer] = "its extents are not known here"
+                self.unknown[buffer] = UNKNOWN
                 return None
             known = fragment(self.unique(buffer.name), shape, buffer.dtype.bits)
             self.variables[buffer] = known
@@ -247,6 +253,8 @@ class Builder:
 
     def limit_width(self, nest: Nest, given: int, dtype: DType, origin: Origin) -> None:
         """Remember a `coalesced_width`, which the accesses of `nest` may not allow."""
+        if not dtype.bits:
+            return
         widest = max(1, VECTOR_BITS // dtype.bits)
         because = f"{widest} {dtype} are the {VECTOR_BITS // 8} bytes a thread moves at once"
         for use in self.global_uses:
@@ -254,7 +262,7 @@ class Builder:
                 continue
             if use.width is not None and use.width < widest:
                 widest = use.width
-                because = f"`{use.buffer.name}` is only aligned to {widest} elements"
+                because = f"`{use.buffer.name}` is addressed in steps of {widest}"
             for extent, stride in zip(nest.extents, use.strides, strict=True):
                 run = extent & -extent
                 if stride == 1 and run < widest:
@@ -285,7 +293,7 @@ class Builder:
         self, nest: Nest, buffer: Buffer, indices: Sequence[Index], mode: Mode, origin: Origin
     ) -> None:
         """The same for a shared tile, whose layout is chosen once the threads are known."""
-        if constant_shape(buffer.shape) is not None:
+        if known_shape(buffer) is not None:
             places = elements(indices, nest.dims, nest.extents)
             if places is not None:
                 self.touch_shared_at(nest, buffer, places, mode, origin)
@@ -299,7 +307,10 @@ class Builder:
             why = f"`{buffer.name}` shows it as {buffer.dtype}"
             self.unknown.setdefault(storage(buffer), why)
             return
-        use = SharedUse(storage(buffer), origin, mode, nest, in_storage)
+        inside = math.prod(len(c.values) for c in self.counters[nest.outer :])
+        use = SharedUse(
+            storage(buffer), origin, mode, nest, in_storage, times=self.times * inside
+        )
         self.shared_uses.append(use)
 
     def _touch_fragment(
@@ -322,6 +333,8 @@ class Builder:
         origin: Origin,
         limit: int | None,
     ) -> None:
+        if not buffer.dtype.bits:
+            return
         pitches = element_strides(buffer)
         loop_vars: dict[int, ex.Var] = {dim: var for var, dim in nest.dims.items()}
         strides = tuple(
@@ -329,10 +342,12 @@ class Builder:
         )
         inside = self.counters[nest.outer :]
         inner = tuple(_stride(indices, pitches, -1, c.var) for c in inside)
-        widest = aligned_width(buffer, indices, pitches, nest, strides)
+        vector = max(1, VECTOR_BITS // buffer.dtype.bits)
+        aligned = aligned_width(buffer, indices, pitches, nest, strides)
+        widest = None if aligned is None else min(vector, aligned)
         self.global_uses.append(GlobalUse(nest, buffer, strides, inner, widest, origin))
         if limit is not None:
-            widest = limit if widest is None else min(widest, limit)
+            widest = min(limit, vector if widest is None else widest)
         self.constraints.append(
             Memory(nest.variable, strides, buffer.dtype.bits, origin, widest)
         )
@@ -359,17 +374,22 @@ def constant_shape(dims: Sequence[object]) -> tuple[int, ...] | None:
     return known if len(known) == len(found) and _size(known) <= MAX_POINTS else None
 
 
+def known_shape(buffer: Buffer) -> tuple[int, ...] | None:
+    """The extents of a tile whose element type is known too."""
+    return constant_shape(buffer.shape) if buffer.dtype.bits else None
+
+
 def storage_elements(buffer: Buffer, places: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Elements of a view as elements of the buffer it shows; None when they are of other widths.
 
     Elements outside are brought inside: guards keep lanes that would touch them idle."""
-    shape = constant_shape(buffer.shape)
+    shape = known_shape(buffer)
     assert shape is not None
     limits = np.array(shape).reshape(-1, *[1] * (places.ndim - 1))
     inside = np.clip(places, 0, limits - 1)
     while buffer.source is not None:
         source = buffer.source
-        inner = constant_shape(source.shape)
+        inner = known_shape(source)
         if inner is None or source.dtype.bits != buffer.dtype.bits:
             return None
         pitches = element_strides(buffer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tilelang.layouts.builder import Builder, constant_shape
+from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import counter_of
 from tilelang.layouts.machine import Machine
 from tilelang.layouts.rules import RULES, annotation, parallel, scalar
@@ -19,6 +19,7 @@ from tilelang.program import stmt as st
 from tilelang.program.accesses import accesses, storage
 from tilelang.program.buffer import Buffer, Region
 
+SOME = 8  # how often a loop of unknown range is taken to run
 WARP_GROUP = 128  # threads of one index of `T.ws`
 
 # Operations that touch every element of a fragment in place, whatever its layout.
@@ -97,11 +98,12 @@ class _Reader:
             case st.For(kind="parallel"):
                 parallel.demand(b, stmt)
             case st.For():
-                outer = b.counters
+                outer, times = b.counters, b.times
                 counter = counter_of(stmt)
                 b.counters = outer if counter is None else (*outer, counter)
+                b.times = times * (SOME if counter is None else len(counter.values))
                 self.block(stmt.body, group)
-                b.counters = outer
+                b.counters, b.times = outer, times
             case st.If(condition=condition, then=then, orelse=orelse):
                 scalar.demand(self._threads(group), stmt, self.conditions)
                 self._under(condition, then, group)
@@ -175,16 +177,3 @@ def _with_groups(
         inner = group_of(stmt, group) if isinstance(stmt, st.Scoped) else group
         for body in st.bodies(stmt):
             yield from _with_groups(body, inner)
-
-
-def fragments_of(collected: Collected) -> tuple[Buffer, ...]:
-    """The fragments a launch allocates."""
-    return tuple(b for b in collected.buffers if b.is_fragment)
-
-
-def shared_tiles_of(collected: Collected) -> tuple[Buffer, ...]:
-    """The shared tiles a launch allocates, views left out, of known extents."""
-    return tuple(
-        b for b in collected.buffers
-        if b.is_shared and b.source is None and constant_shape(b.shape) is not None
-    )  # fmt: skip

@@ -23,7 +23,7 @@ from tilelang.layout.constraints import (
 from tilelang.layout.solution import Solution
 from tilelang.layout.solve import solve
 from tilelang.layouts import findings
-from tilelang.layouts.builder import Builder, SharedUse, constant_shape
+from tilelang.layouts.builder import Builder, SharedUse, known_shape
 from tilelang.layouts.collect import Collected, collect
 from tilelang.layouts.layout_map import LaunchLayouts, LayoutMap
 from tilelang.layouts.machine import Machine, machine_of
@@ -65,7 +65,7 @@ def _solve(collected: Collected, machine: Machine) -> Solved:
             uses.setdefault(use.buffer, []).append(use)
     shared: dict[Buffer, SharedLayout] = {}
     for buffer in collected.buffers:
-        if buffer.is_shared and buffer.source is None and constant_shape(buffer.shape) is not None:
+        if buffer.is_shared and buffer.source is None and known_shape(buffer) is not None:
             shared[buffer] = _shared(collected, buffer, uses.get(buffer, []), layouts, machine)
     return Solved(collected, machine, groups, shared)
 
@@ -95,6 +95,6 @@ def _shared(
     for b in collected.groups:
         if buffer in b.fixed_shared:
             layout, origin = b.fixed_shared[buffer]
-            if layout.shape == constant_shape(buffer.shape):
+            if layout.shape == known_shape(buffer):
                 return count_conflicts(buffer, layout, origin, uses, layouts, machine)
     return choose_layout(buffer, uses, layouts, machine, collected.reasons.get(buffer))

@@ -16,7 +16,7 @@ from tilelang.layout.constraints import Mode, Origin, Variable
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
-from tilelang.layouts.builder import SharedUse, constant_shape
+from tilelang.layouts.builder import SharedUse, known_shape
 from tilelang.layouts.machine import Machine
 from tilelang.layouts.swizzles import Candidate, candidates, plain
 from tilelang.program.buffer import Buffer
@@ -81,7 +81,7 @@ def choose_layout(
     pinned: str | None = None,
 ) -> SharedLayout:
     """The best layout for all uses; row-major where `pinned` says why nothing else may be."""
-    shape = constant_shape(buffer.shape)
+    shape = known_shape(buffer)
     assert shape is not None
     bits = buffer.dtype.bits
     found = [access for use in uses for access in _accesses(use, nests, shape, bits, machine)]
@@ -166,7 +166,7 @@ def _accesses(
     if use.patterns:
         for pattern in use.patterns:
             lanes = np.array(pattern.lanes, dtype=np.int64).T
-            yield _Access(use, _positions(lanes, shape), pattern.width, use.count)
+            yield _Access(use, _positions(lanes, shape), pattern.width, use.count * use.times)
         return
     assert use.nest is not None and use.elements is not None
     layout = nests.get(use.nest.variable)
@@ -180,7 +180,7 @@ def _of_loop(
     """What the first warp that runs a loop touches, one group of slots at a time."""
     assert use.elements is not None
     elements = use.elements.reshape(len(shape), -1)
-    flat = np.ravel_multi_index(tuple(elements), shape)
+    flat = np.asarray(np.ravel_multi_index(tuple(elements), shape))
     threads = layout.map.table[0].reshape(layout.size, layout.replicas)
     slots = layout.map.table[1].reshape(layout.size, layout.replicas)
     warp = int(threads.min()) // machine.warp
@@ -193,7 +193,7 @@ def _of_loop(
     starts = grid[:, ::width]
     columns = np.unique(np.linspace(0, starts.shape[1] - 1, SAMPLES).astype(int))
     warps = max(1, (layout.thread_extent + machine.warp - 1) // machine.warp)
-    count = starts.shape[1] * warps / len(columns)
+    count = starts.shape[1] * warps * use.times / len(columns)
     for column in columns:
         held = starts[:, column]
         held = held[held >= 0]
@@ -215,7 +215,8 @@ def _vector(grid: np.ndarray, widest: int) -> int:
 
 def _positions(lanes: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
     limits = np.array(shape)[:, None]
-    return tuple(np.ravel_multi_index(tuple(np.minimum(lanes, limits - 1)), shape).tolist())
+    flat: np.ndarray = np.asarray(np.ravel_multi_index(tuple(np.minimum(lanes, limits - 1)), shape))
+    return tuple(flat.tolist())
 
 
 def _cost(candidate: Candidate, access: _Access, bits: int, machine: Machine) -> _Cost:

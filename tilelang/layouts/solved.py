@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilelang.layout.constraints import Variable, variables_of
 from tilelang.layout.loops import replicated
 from tilelang.layout.solution import Solution
-from tilelang.layouts.builder import Builder, constant_shape
+from tilelang.layouts.builder import UNKNOWN, Builder, known_shape
 from tilelang.layouts.collect import Collected
 from tilelang.layouts.layout_map import Entry, LaunchLayouts
 from tilelang.layouts.machine import Machine
@@ -48,7 +48,7 @@ class Solved:
         if buffer.is_fragment:
             return self._fragment(buffer, common)
         if buffer.scope_name == "local.reducer":
-            extents = constant_shape(buffer.shape)
+            extents = known_shape(buffer)
             layout = None
             if extents is not None and self.collected.threads is not None:
                 layout = replicated(extents, self.collected.threads)
@@ -57,7 +57,7 @@ class Solved:
             return None
         known = self.shared.get(buffer)
         if known is None:
-            return Entry(buffer.name, "shared", *common, None, "its extents are not known here")
+            return Entry(buffer.name, "shared", *common, None, UNKNOWN)
         return Entry(
             buffer.name, "shared", *common, known.layout, known.why, bank_uses=known.uses
         )

@@ -98,7 +98,9 @@ def _word_xors(shape: tuple[int, ...], bits: int) -> Iterator[Candidate]:
         extent = min(WORD_BITS, row // unit)
         if shape[-1] & (shape[-1] - 1) == 0:
             name = f"xor of {unit * bits // 8}-byte words"
-            yield _xored(name, shape, Xor(0, 0, pitch, extent, unit))
+            # Lanes may be several rows apart: vectors down a column leave that many out.
+            for rows in (1, 2, 4, 8):
+                yield _xored(name, shape, Xor(0, 0, pitch * rows, extent, unit))
         unit *= 2
 
 

@@ -3,7 +3,7 @@
 C is covered by register tiles of a few rows and a few vectors of columns. A register tile is
 loaded once, updated along the whole of K, and stored once:
 
-    for each panel of columns: for each block of rows:
+    for each block of rows: for each panel of columns:
         acc = C[rows, columns]                                  (or 0 when C is cleared)
         for k: acc[r, :] += A[r, k] * B[k, columns]             (unrolled over rows and vectors)
         C[rows, columns] = acc
@@ -33,6 +33,8 @@ _COMPUTED = {
     "float32": "float32", "float16": "float32", "bfloat16": "float32", "float64": "float64",
     "int32": "int32", "int64": "int64", "uint32": "uint32",
 }  # fmt: skip
+# Half of the smallest first-level cache around: the other half is for A and C.
+_B_IN_CACHE = 24 * 1024
 _BITS = {"float32": 32, "int32": 32, "uint32": 32, "float64": 64, "int64": 64}
 
 Element: TypeAlias = "Callable[[tirx.Expr, tirx.Expr], tirx.Expr]"
@@ -92,8 +94,7 @@ class _Blocked:
         parts: list[tirx.Stmt] = []
         load_a, packed_a = self._operand_a(parts)
         load_b, packed_b = self._operand_b(parts)
-        for columns in pieces(self.n, self.tile.columns, lanes):
-            parts.append(self._columns(columns, load_a, load_b))
+        parts += self._blocks(lanes, load_a, load_b)
         return build.seq([*packed_a, *packed_b, *parts], self.ctx.span)
 
     # --- operands ---
@@ -126,26 +127,39 @@ class _Blocked:
 
     # --- blocks ---
 
-    def _columns(self, columns: Piece, load_a: Element, load_b: Element) -> tirx.Stmt:
-        """All panels of one width, down all rows."""
-        panel = self._var("n0")
-        start = self._offset(columns.start, panel, columns.size)
-        rows = [
-            self._rows(piece, columns, start, load_a, load_b)
-            for piece in pieces(self.m, self.tile.rows, 1)
-        ]
-        body = build.seq(rows, self._span)
-        return build.loop(panel, self._int(columns.count), body, span=self._span)
+    def _blocks(self, lanes: int, load_a: Element, load_b: Element) -> list[tirx.Stmt]:
+        """Register tiles over all of C.
 
-    def _rows(
-        self, rows: Piece, columns: Piece, column: tirx.Expr, load_a: Element, load_b: Element
-    ) -> tirx.Stmt:
-        """One register tile for each block of rows."""
-        block = self._var("m0")
-        row = self._offset(rows.start, block, rows.size)
+        Row by row when B stays in the first cache level meanwhile, so that C is walked in the
+        order of memory; else panel by panel, so that each panel of B does.
+        """
+        rows = pieces(self.m, self.tile.rows, 1)
+        columns = pieces(self.n, self.tile.columns, lanes)
+        by_rows = self.k * self.n * _BITS[self.computed] // 8 <= _B_IN_CACHE
+        out = []
+        for outer in rows if by_rows else columns:
+            first = self._var("m0" if by_rows else "n0")
+            inside = []
+            for inner in columns if by_rows else rows:
+                second = self._var("n0" if by_rows else "m0")
+                row = (outer, first) if by_rows else (inner, second)
+                column = (inner, second) if by_rows else (outer, first)
+                body = self._block(*row, *column, load_a, load_b)
+                inside.append(build.loop(second, self._int(inner.count), body, span=self._span))
+            body = build.seq(inside, self._span)
+            out.append(build.loop(first, self._int(outer.count), body, span=self._span))
+        return out
+
+    def _block(
+        self, rows: Piece, m0: tirx.Var, columns: Piece, n0: tirx.Var,
+        load_a: Element, load_b: Element,
+    ) -> tirx.Stmt:  # fmt: skip
+        """One register tile: load, multiply, store."""
+        row = self._offset(rows.start, m0, rows.size)
+        column = self._offset(columns.start, n0, columns.size)
         tile = RegisterTile(rows.size, columns.vectors, columns.lanes)
         acc = self._scratch("acc", [tile.rows, tile.columns], "local")
-        body = build.seq(
+        return build.seq(
             [
                 tirx.AllocBuffer(acc, None, self._span),
                 self._load_tile(acc, tile, row, column),
@@ -154,7 +168,6 @@ class _Blocked:
             ],
             self._span,
         )
-        return build.loop(block, self._int(rows.count), body, span=self._span)
 
     def _load_tile(
         self, acc: tirx.Buffer, tile: RegisterTile, row: tirx.Expr, column: tirx.Expr

@@ -88,7 +88,10 @@ def substitute(value: Any, values: Mapping[ex.Var, Any]) -> Any:
         return value
     match value:
         case ex.Var():
-            return values.get(value, value)
+            if value in values or value.definition is None:
+                return values.get(value, value)
+            inner = substitute(value.definition, values)
+            return value if same(inner, value.definition) else inner
         case ex.Binary(op=op, left=left, right=right):
             return operators.binary(op, substitute(left, values), substitute(right, values))
         case ex.Cast(operand=operand, dtype=dtype):

@@ -298,9 +298,13 @@ class _Binder:
             if kept == 0:
                 shown = ", ".join(f"{v.name} = {self.bound.dims[v]}"
                                   for v in dim_vars(promise.condition))  # fmt: skip
-                self.report("TL721", f"`{self.name}` assumes {expr_text(promise.condition)}, "
-                            f"but {shown}", "pass other arguments, or drop the `T.assume`",
-                            span=promise.span, label="does not hold for these arguments")  # fmt: skip
+                self.report(
+                    "TL721",
+                    f"`{self.name}` assumes {expr_text(promise.condition)}, but {shown}",
+                    "pass other arguments, or drop the `T.assume`",
+                    span=promise.span,
+                    label="does not hold for these arguments",
+                )
 
     # Outputs.
 
@@ -340,8 +344,8 @@ class _Binder:
         return [v for v in dim_vars(dim) if v not in self.bound.dims]
 
     def unbound(self, var: Var, buffer: Buffer | None) -> None:
-        what = f"`{var.name}` of result `{buffer.name}`" if buffer is not None else (
-            f"`{var.name}`"
+        what = (
+            f"`{var.name}` of result `{buffer.name}`" if buffer is not None else (f"`{var.name}`")
         )
         self.report("TL710", f"the runtime dimension {what} of `{self.name}` is determined by no "
                     "argument", f"use {var.name} as a whole dimension of a tensor argument, or "

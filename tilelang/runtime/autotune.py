@@ -222,9 +222,7 @@ class TunedFunction:
         reference = self.settings.ref_prog
         assert reference is not None
         return float(
-            do_bench(
-                lambda: reference(*inputs), warmup=self.settings.warmup, rep=self.settings.rep
-            )
+            do_bench(lambda: reference(*inputs), warmup=self.settings.warmup, rep=self.settings.rep)
         )
 
 

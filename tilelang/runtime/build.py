@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from tilelang import options as settings
+from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.compiler import Compiled, compile_function, effective_options
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
@@ -71,7 +72,7 @@ def build(
             with cache.compiling(key):
                 cached = cache.load(key, mark)
                 if cached is None:
-                    remembered = _compile(function, target, options, verbose)
+                    remembered = _compile(function, target, options, verbose, cache.find_object)
                     cache.save(key, mark, remembered.compiled)
         if remembered is None:
             assert cached is not None
@@ -100,12 +101,16 @@ def _load(cached: Cached) -> Built | None:
 
 
 def _compile(
-    function: Function, target: Target, options: CompileOptions, verbose: bool
+    function: Function,
+    target: Target,
+    options: CompileOptions,
+    verbose: bool,
+    find_object: Callable[[CpuArtifact], bytes | None] | None = None,
 ) -> Built:  # fmt: skip
     if verbose or settings.VERBOSE.get():
         print(f"tilelang: compiling {function.name} for {target}", file=sys.stderr)
     with guarded(f"compiling {function.name} for {target}", function.span):
-        compiled = compile_function(function, target, options)
+        compiled = compile_function(function, target, options, find_object=find_object)
     warn(compiled.diagnostics)
     with guarded(f"loading {function.name}", function.span):
         return Built(compiled, start(compiled), False)

@@ -12,6 +12,7 @@ A cache that cannot be written or an entry that is damaged is a warning, never a
 from __future__ import annotations
 
 import hashlib
+import itertools
 import platform
 import tempfile
 import time
@@ -37,6 +38,7 @@ SCHEMA: Final = 1
 _LOCK_SECONDS: Final = 120.0
 # Enough writes between two looks at the size of the whole cache.
 _SHRINK_EVERY: Final = 16
+_writes: Final = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,6 @@ class KernelCache:
         self.root = root or cache_root()
         self.fronts = Store(self.root / "front")
         self.kernels = Store(self.root / "kernels")
-        self._writes = 0
 
     def front_key(self, mark: Fingerprint, target: Target, compile_options: CompileOptions) -> str:
         """The name of a kernel before it is compiled."""
@@ -105,19 +106,13 @@ class KernelCache:
         self.kernels.touch(source_key)
         return found
 
-    def save(self, key: str, mark: Fingerprint, compiled: Compiled) -> Path | None:
-        """Keep `compiled`; returns its shared library when there is one. Never raises OSError."""
+    def save(self, key: str, mark: Fingerprint, compiled: Compiled) -> None:
+        """Keep `compiled`; a disk that does not take it is one warning."""
         artifact = compiled.artifact
-        source_key = source_key_of(compiled)
+        source_key = source_key_of(artifact)
         try:
-            with tempfile.TemporaryDirectory(prefix="tilelang-") as scratch:
-                library = _link(artifact, Path(scratch) / "kernel.so")
-                binary: dict[str, bytes | Path] = (
-                    {"kernel.so": library} if library else {"kernel.o": artifact.object_code}
-                )
-                files = {**binary, "kernel.ll": artifact.source.encode(),
-                         "kernel.ir": compiled.ir.encode()}  # fmt: skip
-                self.kernels.write(source_key, files, _manifest(compiled))
+            if not self.kernels.has(source_key):
+                self._write_kernel(source_key, compiled)
             meta = {
                 "kernel": source_key,
                 "origins": [list(o) for o in mark.origins],
@@ -127,12 +122,30 @@ class KernelCache:
             self.fronts.write(key, {}, meta)
         except OSError as error:
             self._unwritable(error)
-            return None
-        self._writes += 1
-        if self._writes % _SHRINK_EVERY == 1:
+            return
+        if next(_writes) % _SHRINK_EVERY == 0:
             self.shrink()
-        found = self.kernels.path(source_key) / "kernel.so"
-        return found if found.exists() else None
+
+    def _write_kernel(self, source_key: str, compiled: Compiled) -> None:
+        artifact = compiled.artifact
+        files: dict[str, bytes | Path] = {
+            "kernel.o": artifact.object_code,
+            "kernel.ll": artifact.source.encode(),
+            "kernel.ir": compiled.ir.encode(),
+        }
+        with tempfile.TemporaryDirectory(prefix="tilelang-") as scratch:
+            library = _link(artifact, Path(scratch) / "kernel.so")
+            if library is not None:
+                files["kernel.so"] = library
+            self.kernels.write(source_key, files, _manifest(compiled))
+
+    def find_object(self, artifact: CpuArtifact) -> bytes | None:
+        """The object code of `artifact`, which has all but that, if it was compiled before."""
+        entry = self._read(self.kernels, source_key_of(artifact))
+        try:
+            return None if entry is None else entry.read("kernel.o")
+        except OSError:
+            return None
 
     @contextmanager
     def compiling(self, key: str) -> Iterator[None]:
@@ -214,11 +227,14 @@ class KernelCache:
         )  # fmt: skip
 
 
-def source_key_of(compiled: Compiled) -> str:
-    """The name of the binary: everything that decides its bytes and how it is called."""
+def source_key_of(artifact: CpuArtifact) -> str:
+    """The name of a binary: everything that decides its bytes and how it is called.
+
+    The object code itself is not asked: the name is known before there is any.
+    """
     # Where assertions stand in the user's file is kept with the front entry.
-    plain = replace(compiled.artifact, messages=())
-    parts = (SCHEMA, plain.source, plain.manifest(), tool_versions())
+    plain = replace(artifact, messages=())
+    parts = (SCHEMA, plain.source, plain.manifest(), tool_versions(), _llvm_settings())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -235,6 +251,14 @@ def compiler_digest() -> str:
     for path in sorted(files):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+@cache
+def _llvm_settings() -> str:
+    """What LLVM is told to do with the generated code, which is a matter of one file."""
+    return hashlib.sha256(
+        (Path(__file__).parent.parent / "ir" / "llvm.py").read_bytes()
+    ).hexdigest()
 
 
 @cache

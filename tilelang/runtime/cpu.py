@@ -130,9 +130,6 @@ class _Launch:
             scratch = _scratch(self._entry.scratch_bytes)
             self._function(first, blocks, chunk, slots, scratch, outcome)
 
-        if workers == 1 and self._seconds_per_block is not None:
-            work()
-            return status.value
         start = time.perf_counter()
         POOL.run(workers, work)
         self._seconds_per_block = (time.perf_counter() - start) * workers / blocks

@@ -96,9 +96,7 @@ class _Image:
         for section in self.sections:
             if section.kind == _SHT_SYMTAB:
                 names = self.sections[section.link].offset
-                return [
-                    self._symbol(section.offset + i, names) for i in range(0, section.size, 24)
-                ]
+                return [self._symbol(section.offset + i, names) for i in range(0, section.size, 24)]
         raise CannotLoad("no symbol table")
 
     def _symbol(self, at: int, names: int) -> _Symbol:

@@ -12,6 +12,7 @@ and a shared library has to be a file of its own.)
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _INDEX: Final = "entry.json"
+_ATTEMPTS: Final = 5
 _STALE_SECONDS: Final = 24 * 3600.0
 
 
@@ -71,6 +73,10 @@ class Store:
             raise Damaged(str(error)) from error
         return _check(path, text)
 
+    def has(self, key: str) -> bool:
+        """Whether there is an entry `key`, whole or not."""
+        return (self.path(key) / _INDEX).exists()
+
     def touch(self, key: str) -> None:
         """Mark `key` as used now."""
         try:
@@ -91,12 +97,7 @@ class Store:
             index = json.dumps({"meta": dict(meta), "files": digests}, indent=1)
             (temporary / _INDEX).write_text(index, encoding="utf-8")
             target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                temporary.rename(target)
-            except OSError:
-                # Another process was first: both wrote the same thing.
-                if not (target / _INDEX).exists():
-                    raise
+            _place(temporary, target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -160,6 +161,22 @@ def _check(path: Path, text: str) -> Entry:
         if hashlib.sha256(data).hexdigest() != digest:
             raise Damaged(f"{name} is not what was written")
     return Entry(path, meta, tuple(files))
+
+
+def _place(temporary: Path, target: Path) -> None:
+    """Rename `temporary` to `target`, unless a whole entry is there: writers write the same."""
+    for _ in range(_ATTEMPTS):
+        try:
+            temporary.rename(target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+            if (target / _INDEX).exists():
+                return
+            # Half an entry, or one that another process has just removed.
+            _remove(target)
+        else:
+            return
 
 
 def _put(path: Path, data: bytes | Path) -> str:

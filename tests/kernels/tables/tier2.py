@@ -273,7 +273,6 @@ HADAMARD = (
         sizes={"b": 3},
         device_params={"n": 32768},
         device_sizes={"b": 64},
-        targets=("cuda:sm_80",),
     ),
     KernelCase(
         name="hadamard_shared",

@@ -80,7 +80,7 @@ def _idle_threads(b: Builder, layouts: object) -> Iterator[Diagnostic]:
         layout = layouts.get(nest.variable)  # type: ignore[attr-defined]
         if nest.kind != "parallel" or not isinstance(layout, Fragment):
             continue
-        if layout.size > b.threads and layout.holes(b.threads):
+        if layout.size > b.threads and layout.size % b.threads and layout.holes(b.threads):
             padded.setdefault(nest.extents, []).append(nest)
     for extents, nests in padded.items():
         yield _padded(b, extents, nests, layouts.get(nests[0].variable))  # type: ignore[attr-defined]

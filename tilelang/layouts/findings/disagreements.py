@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tilelang.layout.constraints import Access, AnyLayout, Fixed, Mode, Origin, Variable
+from tilelang.layout.constraints import (
+    Access,
+    AnyLayout,
+    Constraint,
+    Fixed,
+    Mode,
+    Origin,
+    Variable,
+)
 from tilelang.layout.gemm import GemmWarpPolicy
 from tilelang.layout.relations import Disagreement
 from tilelang.layout.solution import Conflict, Conversion, Solution, Via
@@ -37,36 +45,52 @@ def check(solved: Solved) -> Iterator[Diagnostic]:
 
 
 def _conflict(b: Builder, solution: Solution, conflict: Conflict) -> Diagnostic:
-    name, last = conflict.var.name, conflict.constraint.origin
-    if conflict.have is None or conflict.want is None:
-        return make_diagnostic(
-            "TL301", f"`{name}` gets no layout: {conflict.reason}", span=last.span,
-            labels=_sides(b, conflict.origins, last), help=_way_out(b, conflict),
-        )  # fmt: skip
-    reason = solution.reasons[conflict.var].constraint
-    first = "" if reason is None else f" for {reason.origin.op}"
+    last = conflict.constraint.origin
     return make_diagnostic(
         "TL301",
-        f"`{name}` cannot lie both as {conflict.have}{first} and as {conflict.want} for {last.op}",
+        _disagreement(solution, conflict),
         span=last.span,
-        label=f"needs `{name}` as {conflict.want}",
+        label="" if conflict.want is None else f"needs `{conflict.var.name}` as {conflict.want}",
         labels=_sides(b, conflict.origins, last),
-        notes=_example(name, conflict.example),
-        help=_way_out(b, conflict),
+        notes=_example(conflict.var.name, conflict.example),
+        help=_way_out(conflict),
     )
 
 
-def _way_out(b: Builder, conflict: Conflict) -> str:
+def _disagreement(solution: Solution, conflict: Conflict) -> str:
     name, constraint = conflict.var.name, conflict.constraint
+    if conflict.have is None or conflict.want is None:
+        return f"`{name}` gets no layout: {conflict.reason}"
+    if _is_combined(constraint) and conflict.example is not None:
+        who = _places(conflict.example, conflict.example.owners)
+        return (
+            f"`{constraint.origin.op}` is updated by {who} at once, and no layout of `{name}` "
+            "combines what they contribute"
+        )
+    reason = solution.reasons[conflict.var].constraint
+    first = "" if reason is None else f" for {reason.origin.op}"
+    return (
+        f"`{name}` cannot lie both as {conflict.have}{first} and as {conflict.want} for "
+        f"{constraint.origin.op}"
+    )
+
+
+def _is_combined(constraint: Constraint) -> bool:
+    """Whether several iterations write one element."""
+    return isinstance(constraint, Access) and constraint.mode is not Mode.READ
+
+
+def _way_out(conflict: Conflict) -> str:
+    name = conflict.var.name
+    if _is_combined(conflict.constraint):
+        return (
+            f"combine in a `T.alloc_reducer` instead of `{name}`, or `T.reshape` the source and "
+            "`T.reduce_sum` it"
+        )
     if any("annotate_layout" in o.op or "loop_layout" in o.op for o in conflict.origins):
         return (
             f"leave out the annotation, give each use of `{name}` a fragment of its own, or go "
             "through shared memory"
-        )
-    if isinstance(constraint, Access) and constraint.mode is not Mode.READ:
-        return (
-            f"combine into a `T.alloc_reducer`, or into a fragment whose `T.reshape` "
-            f"`T.reduce_sum` can reduce, instead of updating `{name}` from several threads"
         )
     return f"give each use of `{name}` a fragment of its own, or go through shared memory"
 
@@ -87,7 +111,7 @@ def _sibling(b: Builder, conversion: Conversion) -> Access | None:
 
 def _cross_thread_read(conversion: Conversion, other: Access) -> Diagnostic:
     name, origin = conversion.var.name, conversion.constraint.origin
-    labels = ()
+    labels: tuple[Label, ...] = ()
     if other.origin.span is not None and other.origin.span != origin.span:
         labels = (Label(other.origin.span, f"the same iteration touches `{other.origin.op}`"),)
     return make_diagnostic(
@@ -162,12 +186,9 @@ def _example(name: str, found: Disagreement | None) -> tuple[str, ...]:
     if found is None:
         return ()
     at = ", ".join(map(str, found.element))
-    return (f"for example `{name}[{at}]`: {_places(found, found.owners)} holds it, "
-            f"{_places(found, found.used)} {_verb(found.used)} it",)  # fmt: skip
-
-
-def _verb(used: Sequence[int]) -> str:
-    return "needs" if len(used) == 1 else "need"
+    holders, users = _places(found, found.owners), _places(found, found.used)
+    hold, need = ("s" if len(n) == 1 else "" for n in (found.owners, found.used))
+    return (f"for example `{name}[{at}]`: {holders} hold{hold} it, {users} need{need} it",)
 
 
 def _places(found: Disagreement, numbers: Sequence[int]) -> str:

@@ -27,6 +27,7 @@ from tilelang.layouts.builder import (
     Product,
     SharedUse,
     constant_shape,
+    known_shape,
     storage_elements,
 )
 from tilelang.layouts.rules.naming import origin_of
@@ -52,7 +53,7 @@ def demand(b: Builder, op: TileOp) -> None:
     """Fix the fragments, and say how shared operands are read."""
     product = _product(op)
     if product is None:
-        _leave_open(b, op, "the sizes of its gemm are not known here")
+        _leave_open(b, op, "the sizes or types of its gemm are not known here")
         return
     atom = _instruction(b, product)
     grid = None if atom is None else _grid(b, product, atom)
@@ -77,7 +78,7 @@ def _product(op: TileOp) -> Product | None:
     assert isinstance(a, Region) and isinstance(b, Region) and isinstance(c, Region)
     sizes = (c.extents[-2], c.extents[-1], a.extents[-2 if op.attr("transpose_A") else -1])
     known = tuple(n for n in map(arith.constant_value, sizes) if n is not None and n > 0)
-    if len(known) != len(sizes):
+    if len(known) != len(sizes) or not all(r.dtype.bits for r in (a, b, c)):
         return None
     m, n, k = known
     return Product(op, origin_of(op), a, b, c, m, n, k)
@@ -139,7 +140,7 @@ def _read(
 ) -> None:
     """How a warp takes an operand from shared memory; the `times` warps that need it do alike."""
     buffer, extents = region.buffer, constant_shape(region.extents)
-    if constant_shape(buffer.shape) is None or extents is None:
+    if known_shape(buffer) is None or extents is None:
         return
     bits = buffer.dtype.bits
     # ldmatrix hands out rows of 16 bytes, transposed only for 16-bit elements.
@@ -162,7 +163,7 @@ def _read(
         share = max(1, count // len(placed))
         b.shared_uses.append(
             SharedUse(storage(buffer), product.origin, Mode.READ, patterns=tuple(placed),
-                      count=share, what=what)
+                      count=share, what=what, times=b.times)
         )  # fmt: skip
 
 
@@ -243,16 +244,16 @@ def _without_mma(b: Builder, product: Product, arch: int) -> Diagnostic:
 def _too_shallow(product: Product, atom: Atom) -> Diagnostic:
     below = product.k < atom.k
     what = "below" if below else "no multiple of"
-    legal = (f"{atom.k}",) if below else (
-        f"{product.k // atom.k * atom.k}", f"{(product.k // atom.k + 1) * atom.k}",
-    )  # fmt: skip
+    lower = product.k // atom.k * atom.k
     return make_diagnostic(
         "TL410",
         f"K = {product.k} of `T.gemm` into `{product.c.buffer.name}` is {what} the "
         f"{atom.k} elements of {product.dtype} that one matrix instruction takes",
         span=product.op.span,
         labels=_declared(product.a.buffer, product.b.buffer),
-        help=f"make K a multiple of {atom.k}: {' or '.join(legal)}",
+        help=f"make K {atom.k}, or a multiple of it"
+        if below
+        else f"make K a multiple of {atom.k}: {lower} or {lower + atom.k}",
     )
 
 

@@ -17,7 +17,7 @@ def demand(b: Builder, op: TileOp) -> None:
     image, columns = op.args[:2]
     assert isinstance(image, Region) and isinstance(columns, Region)
     extents = constant_shape(columns.extents)
-    if extents is None:
+    if extents is None or not image.dtype.bits:
         return
     origin = origin_of(op)
     nest = b.nest(origin.op, extents, origin)

@@ -16,13 +16,12 @@ from tilelang.layout.constraints import Fixed, Mode, Origin
 from tilelang.layout.fragment import Fragment
 from tilelang.layouts.builder import Builder, Nest, constant_shape
 from tilelang.layouts.indices import Counter, counter_of, indices_of
-from tilelang.layouts.rules.naming import access_origin
+from tilelang.layouts.rules.naming import access_origin, written_name
 from tilelang.program import arith
 from tilelang.program import expr as ex
 from tilelang.program import stmt as st
 from tilelang.program.accesses import accesses
 from tilelang.program.buffer import Buffer
-from tilelang.program.text import expr_text
 from tilelang_diagnostics.model import Span
 
 
@@ -64,7 +63,7 @@ class _Body:
 
 def demand(b: Builder, loop: st.For) -> None:
     """One access per element expression of the body."""
-    names = ", ".join(v.var.name for v in loop.loop_vars)
+    names = ", ".join(written_name(v.var) for v in loop.loop_vars)
     extents = constant_shape([v.extent for v in loop.loop_vars])
     if extents is None:
         return
@@ -120,8 +119,3 @@ def _elements(stmt: st.Stmt) -> Iterator[_Element]:
             yield access.buffer, indices, access.span, False
         if access.kind != "read":
             yield access.buffer, indices, access.span, True
-
-
-def header(loop: st.For) -> str:
-    """`T.Parallel(64, 64)`."""
-    return f"T.Parallel({', '.join(expr_text(v.extent) for v in loop.loop_vars)})"

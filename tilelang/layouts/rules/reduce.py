@@ -8,7 +8,7 @@ A side in shared memory is loaded into registers first, or stored from them.
 from __future__ import annotations
 
 from tilelang.layout.constraints import Mode, Origin, Reduced, Variable, fragment
-from tilelang.layouts.builder import Builder, constant_shape
+from tilelang.layouts.builder import Builder, constant_shape, known_shape
 from tilelang.layouts.indices import region_indices
 from tilelang.layouts.rules.naming import origin_of
 from tilelang.program.buffer import Region
@@ -38,7 +38,7 @@ def in_registers(b: Builder, region: Region, mode: Mode, origin: Origin) -> Vari
     if region.buffer.is_fragment:
         return b.part(region, origin)
     shape = constant_shape(region.extents)
-    if shape is None or not region.buffer.is_shared:
+    if shape is None or not region.buffer.is_shared or known_shape(region.buffer) is None:
         return None
     held = fragment(b.unique(f"registers of {region.buffer.name}"), shape, region.dtype.bits)
     nest = b.nest(f"{origin.op}, {region.buffer.name}", shape, origin)

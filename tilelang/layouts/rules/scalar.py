@@ -17,7 +17,7 @@ from tilelang.layout.constraints import Access, Fixed, Mode, Origin, Variable
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
-from tilelang.layouts.builder import Builder, Nest, UniformWrite, constant_shape
+from tilelang.layouts.builder import Builder, Nest, UniformWrite, known_shape
 from tilelang.layouts.indices import Opaque, evaluate, indices_of
 from tilelang.layouts.rules.naming import access_origin
 from tilelang.program import arith
@@ -126,7 +126,7 @@ def _shared(
 ) -> None:
     """Lanes that name different elements by their number."""
     axes = {var for var, _ in threads.axes}
-    if constant_shape(buffer.shape) is None or not any(_depends(i, axes) for i in indices):
+    if known_shape(buffer) is None or not any(_depends(i, axes) for i in indices):
         return
     places = _places(threads, indices, others=0)
     if places is None:
