@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias
 from tilelang.ir import tirx
 from tilelang.options import PassConfigKey
 from tilelang.passes.context import PassContext
+from tilelang.passes.cpu_prefetch import cpu_prefetch
 from tilelang.passes.cpu_threads import cpu_threads
 from tilelang.passes.guard_bounds import guard_bounds
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
@@ -80,6 +81,12 @@ PIPELINE: tuple[Pass, ...] = (
         needs=_set("legal indices", "loops"),
         gives=_set("guarded"),
         when=_guards_accesses,
+    ),
+    Pass(
+        cpu_prefetch,
+        "while lowered copies are whole nests; prefetches themselves need no guards",
+        needs=_set("loops"),
+        when=_is_cpu,
     ),
     Pass(
         simplify,

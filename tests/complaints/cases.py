@@ -76,7 +76,7 @@ CASES: tuple[Case, ...] = (
             with T.Kernel(4, threads=128) as b:
                 s = T.alloc_shared((64, 64), "float16")
                 T.copy(A, s)
-              # ^^^^^^^^^^^^ error[TL201] `A`
+                     # ^ error[TL201] `A`
                 T.copy(s, B)
         """,
         "A[",
@@ -101,7 +101,7 @@ CASES: tuple[Case, ...] = (
                      # ^^^^^^^^ error[TL221] exceeds dimension 0 of `s`
                 T.copy(s, B)
         """,
-        "",
+        "slice at most",
         """
         @T.prim_func
         def main(B: T.Tensor((64,), "float32")):
@@ -121,7 +121,7 @@ CASES: tuple[Case, ...] = (
         def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
             with T.Kernel(1, threads=128) as bx:
                 s = T.alloc_shared((n,), "float32")
-                  # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL216] `n` is only known
+                                 # ^^^^ error[TL216] `n` is only known
                 T.copy(A, s)
         """,
         "largest tile",
@@ -173,7 +173,7 @@ CASES: tuple[Case, ...] = (
                     A[i] = A[j] + 1
                   # ^^^^ warning[TL240] differ only in `j`
         """,
-        "",
+        "reduce_sum",
         """
         @T.prim_func
         def main(A: T.Tensor((16,), "float32")):
@@ -289,10 +289,10 @@ CASES: tuple[Case, ...] = (
                 T.clear(b)
                 T.clear(c)
                 T.gemm(a, b, c)
-              # ^^^^^^^^^^^^^^^ error[TL207] `a`
+                     # ^ error[TL207] `a`
                 T.copy(c, C)
         """,
-        "",
+        "a[i, :, :]",
         """
         @T.prim_func
         def main(C: T.Tensor((64, 64), "float32")):
@@ -386,7 +386,7 @@ CASES: tuple[Case, ...] = (
                                                           # ^^^^ error[TL111] did you mean `FullCol` or `FullRow`?
                 T.copy(c, C)
         """,
-        "",
+        "`T.Pipelined`",
         """
         @T.prim_func
         def main(A: T.Tensor((128, 128), "float16"), C: T.Tensor((128, 128), "float32")):
@@ -487,6 +487,7 @@ CASES: tuple[Case, ...] = (
                 T.clear(a)
                 for i, j in T.Parallel(16, 448):
                     a[i, j // 32] += b[i, j]
+                  # ^^^^^^^^^^^^^^^^^^^^^^^^ warning[TL240] differ only in `j`
                 T.copy(a, out)
         """,
         "reduce_sum",
@@ -512,10 +513,11 @@ CASES: tuple[Case, ...] = (
                 f = T.alloc_fragment((192,), "float32")
                 T.copy(A, f)
                 for i in T.Parallel(192):
+              # ^^^^^^^^^^^^^^^^^^^^^^^^ remark[TL309] 192 iterations
                     f[i] = f[i] * 2.0
                 T.copy(f, B)
         """,
-        "",
+        "128, 256 or 384",
         """
         @T.prim_func
         def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
@@ -540,6 +542,7 @@ CASES: tuple[Case, ...] = (
                 T.copy(A, fa)
                 for i in T.Parallel(128):
                     fb[i] = fa[i] + fa[(i + 1) % 128]
+                                  # ^^^^^^^^^^^^^^^^^ error[TL304] `fa[(i + 1) % 128]`
                 T.copy(fb, B)
         """,
         "shared",
@@ -565,11 +568,12 @@ CASES: tuple[Case, ...] = (
             with T.Kernel(1, threads=128) as bx:
                 f = T.alloc_fragment((256,), "float32")
                 for i in T.Parallel(100):
+              # ^^^^^^^^^^^^^^^^^^^^^^^^ warning[TL305] covers 100 of its 256
                     f[i] = A[i]
                 for i in T.Parallel(256):
                     B[i] = f[i]
         """,
-        "",
+        "loop over 256",
         """
         @T.prim_func
         def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
@@ -596,9 +600,10 @@ CASES: tuple[Case, ...] = (
                 T.copy(B, b)
                 T.clear(c)
                 T.gemm(a, b, c)
+              # ^^^^^^^^^^^^^^^ error[TL314] 16x104
                 T.copy(c, C)
         """,
-        "",
+        "make N 96",
         """
         @T.prim_func
         def main(A: T.Tensor((16, 64), "float16"), B: T.Tensor((64, 96), "float16"), C: T.Tensor((16, 96), "float32")):
@@ -628,6 +633,7 @@ CASES: tuple[Case, ...] = (
                 T.copy(B, b)
                 T.clear(c)
                 T.gemm(a, b, c)
+              # ^^^^^^^^^^^^^^^ error[TL410] below the 32
                 T.copy(c, C)
         """,
         "32",
@@ -658,9 +664,10 @@ CASES: tuple[Case, ...] = (
                 T.copy(A, a)
                 T.clear(c)
                 T.gemm(a, a, c)
+              # ^^^^^^^^^^^^^^^ error[TL412] cannot multiply float8_e4m3fn
                 T.copy(c, C)
         """,
-        "",
+        "float16",
         """
         @T.prim_func
         def main(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
@@ -683,6 +690,8 @@ CASES: tuple[Case, ...] = (
             with T.Kernel(2, threads=64) as bx:
                 for i in T.serial(n):
                     B[bx * 64 + i] = A[bx * 64 + i]
+                    # ^^^^^^^^^^^ warning[TL233] mixes int32 and uint64
+                                     # ^^^^^^^^^^^ warning[TL233] mixes int32 and uint64
         """,
         "cast",
         """
@@ -702,6 +711,7 @@ CASES: tuple[Case, ...] = (
             with T.Kernel(1, threads=64) as bx:
                 for i in T.Parallel(64):
                     B[I[i]] = 1.0
+                    # ^^^^ remark[TL222] may leave
         """,
         "T.assume",
         """
@@ -721,6 +731,7 @@ CASES: tuple[Case, ...] = (
         def main(A: T.Tensor((128,), "float32")):
             with T.Kernel(1, threads=128) as bx:
                 ready = T.alloc_barrier(128)
+                      # ^^^^^^^^^^^^^^^^^^^^ error[TL402] needs cuda:sm_90
                 T.barrier_arrive(ready)
                 T.barrier_wait(ready, 0)
                 for i in T.Parallel(128):
@@ -746,6 +757,7 @@ CASES: tuple[Case, ...] = (
             with T.Kernel(1, threads=128) as bx:
                 tx = T.get_thread_binding()
                 A[tx] = T.cast(T.rng_rand(), "float32")
+                             # ^^^^^^^^^^^^ error[TL188] before `T.rng_init`
         """,
         "rng_init",
         """
@@ -767,6 +779,7 @@ CASES: tuple[Case, ...] = (
                 s = T.alloc_shared((96,), "float32")
                 T.copy(A, s)
                 T.cumsum(s)
+              # ^^^^^^^^^^^ error[TL408] 96 threads
                 T.copy(s, B)
         """,
         "32, 64, 128",
@@ -790,9 +803,10 @@ CASES: tuple[Case, ...] = (
             with T.Kernel(1, threads=128) as bx:
                 s = T.alloc_shared((64, 36), "float32")
                 T.copy(A, s, coalesced_width=8)
+              # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ warning[TL604] clamped to 4
                 T.copy(s, B)
         """,
-        "",
+        "coalesced_width=4",
         """
         @T.prim_func
         def main(A: T.Tensor((64, 36), "float32"), B: T.Tensor((64, 36), "float32")):
@@ -817,9 +831,10 @@ CASES: tuple[Case, ...] = (
                 T.copy(B, b)
                 T.clear(c)
                 T.gemm(a, b, c)
+              # ^^^^^^^^^^^^^^^ error[TL409] M = 20 and N = 20
                 T.copy(c, C)
         """,
-        "",
+        "M 16 or 32",
         """
         @T.prim_func
         def main(A: T.Tensor((32, 16), "float16"), B: T.Tensor((16, 24), "float16"), C: T.Tensor((32, 24), "float32")):
@@ -837,7 +852,17 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "S10",
-        "a tensor stored by columns and copied by rows",
+        "no axis of a tensor has unit stride; stored by columns is fine, threads follow the columns",
+        """
+        @T.prim_func
+        def main(B: T.StridedTensor((64, 64), (128, 2), "float16"), C: T.Tensor((64, 64), "float16")):
+            with T.Kernel(1, threads=128) as bx:
+                b = T.alloc_shared((64, 64), "float16")
+                T.copy(B, b)
+              # ^^^^^^^^^^^^ remark[TL601] `B`
+                T.copy(b, C)
+        """,
+        "unit stride",
         """
         @T.prim_func
         def main(B: T.StridedTensor((64, 64), (1, 64), "float16"), C: T.Tensor((64, 64), "float16")):
@@ -846,14 +871,34 @@ CASES: tuple[Case, ...] = (
                 T.copy(B, b)
                 T.copy(b, C)
         """,
-        "",
+        {"target": "cuda:sm_80"},
+    ),
+    Case(
+        "banks",
+        "a 32 x 32 tile of floats read by columns, row-major and swizzled by the author",
         """
         @T.prim_func
-        def main(B: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float16")):
-            with T.Kernel(1, threads=128) as bx:
-                b = T.alloc_shared((64, 64), "float16")
-                T.copy(B, b)
-                T.copy(b, C)
+        def main(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1, threads=32) as bx:
+                tile = T.alloc_shared((32, 32), "float32")
+                T.annotate_layout({tile: lambda i, j: i * 32 + j})
+                T.copy(A, tile)
+                tx = T.get_thread_binding()
+                for k in T.serial(32):
+                    B[k, tx] = tile[tx, k]
+                             # ^^^^^^^^^^^ remark[TL306] 32-way bank conflicts
+        """,
+        "xor",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1, threads=32) as bx:
+                tile = T.alloc_shared((32, 32), "float32")
+                T.annotate_layout({tile: lambda i, j: i * 32 + (j ^ i)})
+                T.copy(A, tile)
+                tx = T.get_thread_binding()
+                for k in T.serial(32):
+                    B[k, tx] = tile[tx, k]
         """,
         {"target": "cuda:sm_80"},
     ),

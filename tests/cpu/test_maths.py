@@ -141,3 +141,33 @@ def test_integer_division_floors_and_never_traps() -> None:
     np.testing.assert_array_equal(c[1, usable], a[usable] % b[usable])
     np.testing.assert_array_equal(c[2, usable], np.trunc(a[usable] / b[usable]))
     np.testing.assert_array_equal(c[3], a // 8)
+
+
+def test_division_by_a_loop_invariant_is_exact() -> None:
+    count, divisors = 4096, 64
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((count,), "float32"), D: T.Tensor((divisors,), "float32"),
+        Y: T.Tensor((divisors, count), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(divisors, threads=1) as bx:
+            for i in T.Parallel(count):
+                Y[bx, i] = X[i] / D[bx]
+
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal(count) * 2.0 ** rng.integers(-40, 40, count)
+    x[:5] = [0.0, -0.0, np.inf, -np.inf, np.nan]
+    d = rng.standard_normal(divisors) * 2.0 ** rng.integers(-35, 35, divisors)
+    d[:8] = [0.0, -0.0, np.inf, np.nan, 1e-42, 3e38, 1.0, np.nextafter(np.float32(2), 0)]
+    x, d = x.astype(np.float32), d.astype(np.float32)
+    y = np.zeros((divisors, count), np.float32)
+    run_on_cpu(kernel, x, d, y)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(y, x[None, :] / d[:, None])
+        # Outside the exact range one unit in the last place is allowed.
+        tiny = np.geomspace(1e-38, 1e-29, count).astype(np.float32)
+        run_on_cpu(kernel, tiny, d, y)
+        want = tiny[None, :] / d[:, None]
+        close = np.abs(y - want) <= np.spacing(np.abs(want))
+    assert (close | (y == want) | np.isnan(want)).all()

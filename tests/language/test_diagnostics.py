@@ -19,7 +19,7 @@ BODIES: list[tuple[str, str]] = [
      """),
     ("unknown keyword", """
         s = T.alloc_shared((16,), dtyp="float32")
-        #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL112] did you mean `dtype`?
+        #                         ^^^^ error[TL112] did you mean `dtype`?
      """),
     ("missing argument", """
         T.copy(A)
@@ -97,7 +97,7 @@ BODIES: list[tuple[str, str]] = [
      """),
     ("unpack count", """
         a, b = 1, 2, 3
-     #  ^^^^^^^^^^^^^^ error[TL154]
+     #  ^^^^ error[TL154]
      """),
     ("unused value", """
         A[0] + 1

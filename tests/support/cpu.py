@@ -7,6 +7,7 @@ from typing import Any
 from tilelang.codegen.cpu import build_cpu
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.ir.emit import emit
+from tilelang.ir.llvm import HostCpu
 from tilelang.language.primfunc import PrimFunc
 from tilelang.passes.context import PassContext
 from tilelang.pipeline import run_pipeline
@@ -30,14 +31,14 @@ def refusals(kernel: PrimFunc) -> tuple[Diagnostic, ...]:
     return tuple(d for d in context.remarks if d.is_error)
 
 
-def compile_for_cpu(kernel: PrimFunc) -> CpuArtifact:
-    """The kernel as object code."""
-    return build_cpu(lower_for_cpu(kernel))
+def compile_for_cpu(kernel: PrimFunc, cpu: HostCpu | None = None) -> CpuArtifact:
+    """The kernel as object code, for this processor when no other is named."""
+    return build_cpu(lower_for_cpu(kernel), cpu=cpu)
 
 
-def run_on_cpu(kernel: PrimFunc, *values: Any, **dims: int) -> None:
+def run_on_cpu(kernel: PrimFunc, *values: Any, cpu: HostCpu | None = None, **dims: int) -> None:
     """Compile and run; arrays are passed by address, runtime dims by name."""
-    artifact = compile_for_cpu(kernel)
+    artifact = compile_for_cpu(kernel, cpu)
     slots = [address_of(v) for v in values]
     slots += [dims[s.name] for s in artifact.slots if s.kind == "dim"]
     load_cpu(artifact).run(slots)

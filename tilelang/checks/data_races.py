@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from tilelang.program.accesses import Context, variables, walk_with_context
 from tilelang.program.arith import constant_value, same, substitute
 from tilelang.program.buffer import Buffer
-from tilelang.program.context import make_diagnostic
+from tilelang.program.context import Reject, make_diagnostic
 from tilelang.program.expr import Binary, Const, Expr, Load, Var, walk
 from tilelang.program.stmt import Function, Let, LoopVar, Store
 from tilelang_diagnostics.model import Diagnostic, Label
@@ -69,11 +69,13 @@ def _collides_with_zero(indices: tuple[Expr, ...], loop_var: LoopVar) -> int | N
     constants = {
         int(n.value) for i in indices for n in walk(i) if isinstance(n, Const) and n.dtype.is_integer
     }
-    first = [substitute(i, {var: Const(0, var.dtype)}) for i in indices]
-    for value in sorted({1, *constants}):
-        if value < 1 or (extent is not None and value >= extent):
-            continue
-        second = [substitute(i, {var: Const(value, var.dtype)}) for i in indices]
+    candidates = [v for v in sorted({1, *constants}) if v > 0 and (extent is None or v < extent)]
+    try:
+        first, *others = ([substitute(i, {var: Const(v, var.dtype)}) for i in indices]
+                          for v in (0, *candidates))  # fmt: skip
+    except Reject:
+        return None  # a division by the variable itself
+    for value, second in zip(candidates, others, strict=True):
         if all(same(a, b) for a, b in zip(first, second, strict=True)):
             return value
     return None

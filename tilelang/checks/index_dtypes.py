@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from tilelang.program.accesses import accesses
 from tilelang.program.context import make_diagnostic
-from tilelang.program.expr import Binary, Cast, Expr, Load, walk
+from tilelang.program.expr import Binary, Cast, Expr, Load
 from tilelang.program.stmt import For, Function, walk_statements
 from tilelang_diagnostics.model import Diagnostic, Severity, Span
 
@@ -53,7 +53,7 @@ def _mixed(node: Binary) -> Diagnostic | None:
         narrow, wide = side.operand.dtype, side.dtype
         if not (narrow.is_integer and wide.is_integer):
             continue
-        if narrow.kind != wide.kind and wide.bits <= narrow.bits:
+        if narrow.kind == "int" and wide.kind == "uint":
             return _diagnostic(side, other, Severity.WARNING, "a negative number becomes huge")
         if narrow.bits != wide.bits:
             return _diagnostic(side, other, Severity.REMARK, f"computed in {wide.bits} bits")
@@ -61,13 +61,12 @@ def _mixed(node: Binary) -> Diagnostic | None:
 
 
 def _diagnostic(side: Cast, other: Expr, severity: Severity, cost: str) -> Diagnostic:
-    cast = next((n.dtype for n in walk(other) if isinstance(n, Load)), None)
-    wanted = side.operand.dtype if cast is not None else side.dtype
+    narrow = side.operand.dtype
     return make_diagnostic(
         "TL233",
-        f"an index mixes {side.operand.dtype} and {other.dtype}",
+        f"an index mixes {narrow} and {other.dtype}",
         severity=severity,
         span=side.span,
         label=cost,
-        help=f"cast one side: `T.cast(…, '{wanted}')`",
+        help=f"cast the other side: `T.cast(…, '{narrow}')`",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,17 @@ from tilelang_diagnostics import raise_for
 
 
 def compile_kernel(
-    kernel: str, settings: Sequence[str], target: str | None, emit: str | None, output: Path | None
-) -> int:
+    kernel: str, settings: Sequence[str], target: str | None, emit: str | None,
+    output: Path | None, as_json: bool = False,
+) -> int:  # fmt: skip
     """What `tilelang compile` does; returns the exit status."""
     chosen = choose(kernel)
     special = specialise(chosen, parse_settings(settings), target)
     resolved = resolve(special.target).target
-    text = _emit(special, resolved, emit or ("source" if output else None))
+    if emit == "layouts":
+        text: str | None = _layouts(special, resolved, as_json)
+    else:
+        text = _emit(special, resolved, emit or ("source" if output else None))
     if text is None:
         return 0
     if output is None:
@@ -45,8 +50,6 @@ def _emit(special: Specialised, target: Target, what: str | None) -> str | None:
             return str(function_text(special.function))
         case "ir":
             return ir_text(_lowered(special, target))
-        case "layouts":
-            return _layouts(special, target)
         case _:
             built = build(special.function, target, special.options)
             show(built.compiled.diagnostics)
@@ -73,13 +76,17 @@ def _lowered(special: Specialised, target: Target) -> Any:
     return lowered.func
 
 
-def _layouts(special: Specialised, target: Target) -> str:
+def _layouts(special: Specialised, target: Target, as_json: bool) -> str:
     from tilelang.cli.layouts_text import layouts_text
+    from tilelang.layouts.as_json import layouts_json
     from tilelang.layouts.infer import infer_layouts
 
     with guarded(f"inferring the layouts of {special.function.name}", special.function.span):
         found = infer_layouts(special.function, target)
-        text = layouts_text(found)
+        if as_json:
+            text = json.dumps(layouts_json(found), indent=2, ensure_ascii=False)
+        else:
+            text = layouts_text(found)
     raise_for(found.diagnostics)
     show(found.diagnostics)
     return text

@@ -45,8 +45,10 @@ def command() -> int:
     print(f"tilelang {VERSION}")
     found: list[Finding] = []
     for title, check in SECTIONS:
-        print(f"\n{title}")
         section = list(check())
+        if not section:
+            continue
+        print(f"\n{title}")
         found += section
         table([(f"{_MARKS[f.state]} {f.name}", _text(f)) for f in section])
     problems = [f for f in found if f.state == "missing"]

@@ -1,10 +1,14 @@
-"""The layouts of a kernel as text: what each tile and loop got, why, and a drawing."""
+"""The layouts of a kernel as text: what each tile and loop got, why, and what it costs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from tilelang.layout.solution import Conversion
 from tilelang.layouts.layout_map import Entry, LaunchLayouts, LayoutMap
+
+ROWS, COLUMNS = 4, 8  # of a drawing
 
 
 def layouts_text(found: LayoutMap) -> str:
@@ -18,22 +22,49 @@ def layouts_text(found: LayoutMap) -> str:
 
 def _launch_lines(launch: LaunchLayouts) -> Iterator[str]:
     threads = "an unknown number of" if launch.threads is None else str(launch.threads)
-    yield f"launch of {threads} threads{f' ({launch.span})' if launch.span else ''}"
+    yield f"launch of {threads} threads{f', line {launch.span.line}' if launch.span else ''}"
+    file = launch.span.file if launch.span else ""
     for entry in launch.entries:
         yield ""
-        yield from _entry_lines(entry)
+        yield from (f"  {_by_line(line, file)}".rstrip() for line in _entry_lines(entry))
+    conversions = tuple({id(c): c for e in launch.entries for c in e.conversions}.values())
+    if conversions:
+        yield ""
+        yield "  conversions"
+        for conversion in conversions:
+            yield from (f"  {_by_line(line, file)}" for line in _conversion_lines(conversion))
 
 
 def _entry_lines(entry: Entry) -> Iterator[str]:
-    shape = f"({', '.join(entry.shape)}{',' if len(entry.shape) == 1 else ''})"
-    dtype = f" {entry.dtype}" if entry.dtype else ""
-    yield f"{entry.kind} {entry.name} {shape}{dtype}: {entry.short}"
-    if entry.because:
-        yield f"  because {entry.because}"
+    facts = [f"{' x '.join(entry.shape)} {entry.dtype}".rstrip()]
     if entry.registers is not None:
-        yield f"  {entry.registers} registers a thread"
-    if entry.kind == "shared" and entry.bank_uses:
-        degree = entry.conflict_degree
-        yield f"  bank conflicts: {'none' if degree == 1 else f'{degree}-way'}"
-    if entry.layout is not None and entry.kind != "loop":
-        yield from (f"    {line}" for line in entry.draw().splitlines())
+        facts.append(f"{entry.registers} registers a thread")
+    if entry.bytes is not None:
+        facts.append(f"{entry.bytes} bytes")
+    if entry.first_thread:
+        facts.append(f"threads from {entry.first_thread} on")
+    yield f"{entry.kind} {entry.name}: {', '.join(facts)}"
+    yield f"    {entry.short}"
+    if entry.because:
+        yield f"    {entry.because}"
+    for use in entry.bank_uses:
+        line = f" at line {use.origin.span.line}" if use.origin.span else ""
+        how = f" ({use.what})" if use.what else ""
+        said = "no bank conflicts" if use.degree <= 1 else f"{use.degree}-way bank conflicts"
+        yield f"      {use.origin.op}{line}{how}: {said}"
+    if entry.layout is not None and entry.kind in ("fragment", "shared"):
+        drawing = entry.draw(max_rows=ROWS, max_columns=COLUMNS)
+        yield from (f"      {line}" for line in drawing.splitlines())
+
+
+def _conversion_lines(found: Conversion) -> Iterator[str]:
+    origin = found.constraint.origin
+    yield f"  {found.var.name} through {found.via.value} for {origin}, {found.cost} instructions"
+    yield f"      from {found.source}"
+    if found.target is not None:
+        yield f"      to   {found.target}"
+
+
+def _by_line(text: str, file: str) -> str:
+    """Places of the kernel's own file by their line."""
+    return re.sub(rf"\bat {re.escape(file)}:(\d+):\d+", r"at line \1", text) if file else text

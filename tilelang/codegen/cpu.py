@@ -41,15 +41,17 @@ def build_cpu(
     *,
     options: Any = None,
     find_object: Callable[[CpuArtifact], bytes | None] | None = None,
+    cpu: llvm.HostCpu | None = None,
 ) -> CpuArtifact:
     """Compile a lowered PrimFunc for the CPU; raises `CpuError` with diagnostics.
 
     `func` is the result of the CPU pipeline: no tile operations, no thread indices. See
-    `cpu_artifact` for the result and how it is called. No option changes what is built.
+    `cpu_artifact` for the result and how it is called. Code is made for `cpu`, this host's when
+    left out; no option changes what is built.
     `find_object` may know the object code of an artifact that has all but that: LLVM, which takes
     most of the time, is then left out.
     """
-    cpu = llvm.host_cpu()
+    cpu = cpu or llvm.host_cpu()
     printer = print_cpu(func, cpu)
     printed = CpuArtifact(
         name=printer.name,
@@ -97,7 +99,7 @@ class _Printer:
         self.func = func
         symbol = func.attrs.get("global_symbol", "kernel")
         self.out = Printed(re.sub(r"\W", "_", str(symbol)))
-        self.module = Module(has_scale=cpu.is_x86 and cpu.vector_bits >= 512)
+        self.module = Module(has_scale=cpu.has_scale, has_fma=cpu.has_fma)
         self.host, self.launches = split_launches(func.body)
         self.dims = _free_dims(func)
         self.workspace_buffers = [s.buffer for s in self.host if _is_alloc(s)]

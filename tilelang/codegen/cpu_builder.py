@@ -78,10 +78,12 @@ def _to_single(value: float) -> float:
 class Module:
     """Functions, declarations, string constants and metadata of one compilation.
 
-    `has_scale`: the processor scales vectors by powers of two in one instruction.
+    `has_scale`: the processor scales vectors by powers of two in one instruction; `has_fma`: it
+    multiplies and adds in one.
     """
 
     has_scale: bool = False
+    has_fma: bool = True
     functions: list[str] = field(default_factory=list)
     declarations: dict[str, str] = field(default_factory=dict)
     strings: dict[bytes, str] = field(default_factory=dict)

@@ -26,7 +26,7 @@ _SPACES = ("tirx", "prim", "tl")
 
 # Barriers within one block mean nothing once its threads have become loops.
 _NO_EFFECT = frozenset(
-    {"sync_threads", "sync_warp", "assume"}
+    {"sync_threads", "sync_warp", "assume", "prefetch_slot"}
 )
 
 
@@ -44,7 +44,13 @@ class Calls:
         self._leave = leave
 
     def value(self, x: Expressions, e: Any) -> Val:
-        """The result of call `e`; `VOID` when it has none."""
+        """The result of call `e`: of one made for its effect, 0, should anyone ask."""
+        result = self._result(x, e)
+        if result is VOID and str(e.ty) not in ("void", ""):
+            return types.constant(0, types.parse(str(e.ty)))
+        return result
+
+    def _result(self, x: Expressions, e: Any) -> Val:
         name = str(getattr(e.op, "name", e.op))
         space, _, short = name.partition(".")
         method = getattr(self, f"op_{short}", None) if space in _SPACES else None
@@ -182,6 +188,14 @@ class Calls:
         if len(e.args) > 1:
             offset = self.b.binary("add", offset, x.index(e.args[1]))
         return self._handle(x.memory.element(view, offset), e)
+
+    def op_prefetch(self, x: Expressions, e: Any) -> Val:
+        """Bring a line into the second cache level: the first is busy with current tiles."""
+        view, offset = element_of(x, e.args[0])
+        pointer = x.memory.element(view, offset)
+        name = self.b.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        self.b.do(f"call void {name}({pointer}, i32 0, i32 2, i32 1)")
+        return VOID
 
     op_access_ptr = op_address_of
     op_flat_access_ptr = op_address_of

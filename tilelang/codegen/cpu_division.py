@@ -3,8 +3,9 @@
 A division costs as much as a dozen multiplications. With the divisor's reciprocal computed once,
 a product, its exact remainder and one correction give the very quotient IEEE asks for (Markstein,
 1990), as long as nothing in between leaves the normal range. Divisors outside a safe range are
-divided by plainly; quotients outside it (tiny, huge, zero, infinite, NaN) are the plain product,
-which is exact for zero, infinity and NaN and within one unit in the last place for the others.
+divided by plainly; dividends outside it (below 3e-29, above 3e28, zero, infinite, NaN) give the
+plain product, which is exact for zero, infinity and NaN and within one unit in the last place for
+the others.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Final
 
 from tilelang.codegen.cpu_builder import Builder, Val, floating, integer
 
-# |divisor| within 2^±30 and |quotient| from 2^-70 to 2^90 keep every intermediate normal.
+# |divisor| within 2^±30 and |dividend| within 2^±95 keep every intermediate normal.
 _DIVISOR: Final = (127 - 30, 127 + 30)
-_QUOTIENT: Final = (127 - 70, 127 + 90)
+_DIVIDEND: Final = (127 - 95, 127 + 95)
 
 
 def divide_by_invariant(b: Builder, x: Val, y: Val) -> Val:
@@ -41,7 +42,7 @@ def _corrected(b: Builder, x: Val, y: Val) -> Val:
     minus = b.emit(f"fneg {product}", "float", x.lanes)
     remainder = b.intrinsic("fma", minus, y, x)
     quotient = b.intrinsic("fma", remainder, reciprocal, product)
-    return b.select(_exponent_within(b, product, _QUOTIENT), quotient, product)
+    return b.select(_exponent_within(b, x, _DIVIDEND), quotient, product)
 
 
 def _exponent_within(b: Builder, value: Val, exponents: tuple[int, int]) -> Val:

@@ -174,7 +174,9 @@ class Expressions:
 
     def _is_invariant(self, divisor: Any) -> bool:
         """Whether all iterations of the innermost parallel loop divide by the same value."""
-        if self.loop_var is None or type(divisor).__name__ == "FloatImm":
+        if self.loop_var is None or not self.b.module.has_fma:
+            return False
+        if type(divisor).__name__ == "FloatImm":
             return False
         return not mentions(divisor, self.loop_var)
 

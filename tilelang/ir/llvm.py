@@ -17,15 +17,27 @@ from tilelang.ir import tirx
 
 @dataclass(frozen=True, slots=True)
 class HostCpu:
-    """The processor LLVM generates code for: its target triple, its name, its vector width."""
+    """A processor LLVM generates code for: target triple, name, width of its vector registers,
+    and whether it multiplies and adds in one instruction."""
 
     triple: str
     name: str
     vector_bits: int
+    has_fma: bool = True
 
     @property
     def is_x86(self) -> bool:
         return self.triple.startswith(("x86_64", "amd64"))
+
+    @property
+    def vector_registers(self) -> int:
+        """How many vector registers there are."""
+        return 16 if self.is_x86 and self.vector_bits < 512 else 32
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether one instruction scales a vector by powers of two (AVX-512)."""
+        return self.is_x86 and self.vector_bits >= 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +59,18 @@ class LlvmError(RuntimeError):
 @cache
 def host_cpu() -> HostCpu:
     """The processor this process runs on."""
-    call = tirx.get_global_func
-    name = str(call("target.llvm_get_system_cpu")())
+    return cpu_named(str(tirx.get_global_func("target.llvm_get_system_cpu")()))
+
+
+def cpu_named(name: str) -> HostCpu:
+    """The processor LLVM calls `name`, with this system's target triple."""
+    triple = str(tirx.get_global_func("target.llvm_get_system_triple")())
+    has_feature = tirx.get_global_func("target.llvm_cpu_has_feature")
     target = tirx.tvm.target.Target({"kind": "llvm", "mcpu": name})
-    bits = int(call("target.llvm_get_vector_width")(target))
-    return HostCpu(str(call("target.llvm_get_system_triple")()), name, bits)
+    if not triple.startswith(("x86_64", "amd64")):
+        return HostCpu(triple, name, 128)
+    bits = 512 if has_feature("avx512f", target) else 256 if has_feature("avx", target) else 128
+    return HostCpu(triple, name, bits, bool(has_feature("fma", target)))
 
 
 def compile_llvm(text: str, forwarders: Sequence[Forwarder], cpu: HostCpu) -> bytes:
@@ -82,7 +101,7 @@ def _build(text: str, forwarders: Sequence[Forwarder], cpu: HostCpu) -> Any:
 
 def _module(text: str, forwarders: Sequence[Forwarder], cpu: HostCpu) -> Any:
     said: dict[str, Any] = {"kind": "llvm", "mcpu": cpu.name, "mtriple": cpu.triple}
-    if cpu.is_x86 and cpu.vector_bits >= 512:
+    if cpu.has_scale:
         # LLVM vectorises for 256 bits on Intel by default, to spare clock speed that processors
         # since Ice Lake no longer give up.
         said["mattr"] = ["-prefer-256-bit"]

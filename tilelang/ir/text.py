@@ -59,18 +59,6 @@ def print_function(func: tirx.PrimFunc) -> IRText:
     return IRText(tuple(printer.lines))
 
 
-def print_statement(stmt: tirx.Stmt) -> str:
-    """The first line of `stmt`, as `print_function` writes it."""
-    printer = _Printer()
-    printer.statement(stmt)
-    return printer.lines[0].text if printer.lines else "pass"
-
-
-def print_expression(expr: tirx.Expr) -> str:
-    """`expr` as `print_function` writes it."""
-    return ExprText().expr(expr)
-
-
 def _trailer(span: Span | None) -> str:
     if span is None:
         return ""

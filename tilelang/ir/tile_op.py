@@ -7,17 +7,13 @@ the operation touches and how it lowers. Passes know operations only through thi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.spans import TirSpan
 from tilelang.program.tile_ops import SCHEMAS
-
-if TYPE_CHECKING:
-    from tilelang.ir.layout_context import LayoutContext
-    from tilelang.layout.constraints import Constraint
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,10 +160,6 @@ class TileOp:
     def writes(self) -> tuple[TileRegion, ...]:
         """Regions whose elements may differ after the operation."""
         raise NotImplementedError(type(self).__name__)
-
-    def constrain(self, ctx: LayoutContext) -> Iterator[Constraint]:
-        """What the operation demands of the layouts of its operands; nothing by default."""
-        yield from ()
 
     def lower(self, ctx: LowerContext) -> tirx.Stmt:
         """Loops and scalar statements that do the work on `ctx.target`."""

@@ -9,9 +9,10 @@ from tilelang.language.catalog import BLACKWELL, HOPPER, language_function
 from tilelang.language.types import resolve_dtype, resolve_shape
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Scope
-from tilelang.program.context import Trace, active_trace, reject
+from tilelang.program.context import Trace, active_trace, argument_span, reject
 from tilelang.program.expr import INT32, Const, Expr, Load, VarRef, walk
 from tilelang.program.stmt import Allocate, Attrs
+from tilelang_diagnostics.suggest import did_you_mean
 
 REDUCER_OPS = ("sum", "max", "min", "bitand", "bitor", "bitxor")
 
@@ -26,7 +27,12 @@ def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") 
     >>> A_shared = T.alloc_shared((block_M, block_K), "float16")
     """
     if scope not in ("shared", "shared.dyn"):
-        reject("TL117", f"`{scope}` is not a shared scope", help="use 'shared' or 'shared.dyn'")
+        reject(
+            "TL117",
+            f"`{scope}` is not a shared scope",
+            span=argument_span("scope"),
+            help="use 'shared' or 'shared.dyn'",
+        )
     element = resolve_dtype(dtype)
     # Dynamic shared memory is one byte arena; bool tiles stay static as users expect.
     chosen: Scope = "shared" if scope == "shared" or element.kind == "bool" else "shared.dyn"
@@ -82,10 +88,20 @@ def alloc_reducer(
     >>> acc = T.alloc_reducer((block_M,), "float32", op="sum")
     """
     if op not in REDUCER_OPS:
-        reject("TL117", f"`{op}` is not a reduction", help=f"one of {', '.join(REDUCER_OPS)}")
+        reject(
+            "TL117",
+            f"`{op}` is not a reduction{did_you_mean(str(op), REDUCER_OPS)}",
+            span=argument_span("op"),
+            help=f"one of {', '.join(REDUCER_OPS)}",
+        )
     element = resolve_dtype(dtype)
     if op.startswith("bit") and element.is_float:
-        reject("TL236", f"`{op}` needs integers, got {element}")
+        reject(
+            "TL236",
+            f"`{op}` needs integers, got {element}",
+            span=argument_span("dtype"),
+            help="use an int or uint dtype, or op='sum', 'max' or 'min'",
+        )
     attrs: Attrs = (("op", op), ("replication", replication))
     return _allocate(shape, element, "local.reducer", constant_shape=True, attrs=attrs)
 
@@ -125,7 +141,12 @@ def alloc_tmem(shape: Any, dtype: Any) -> Buffer:
     """
     dims = resolve_shape(shape)
     if len(dims) < 2:
-        reject("TL215", "a tensor-memory tile has at least two dimensions")
+        reject(
+            "TL215",
+            "a tensor-memory tile has at least two dimensions",
+            span=argument_span("shape"),
+            help="write (rows, columns)",
+        )
     return _allocate(dims, resolve_dtype(dtype), "shared.tmem", constant_shape=True)
 
 
@@ -133,7 +154,12 @@ def _barrier(arrive_count: Any, scope: Scope) -> Buffer:
     counts = tuple(arrive_count) if isinstance(arrive_count, (list, tuple)) else (arrive_count,)
     for count in counts:
         if isinstance(count, int) and not 1 <= count < 1 << 20:
-            reject("TL511", f"an arrive count of {count} is outside 1 … {(1 << 20) - 1}")
+            reject(
+                "TL511",
+                f"an arrive count of {count} is outside 1 … {(1 << 20) - 1}",
+                span=argument_span("arrive_count"),
+                help="give the number of threads that arrive in one phase",
+            )
     attrs: Attrs = (("arrive_counts", counts),)
     return _allocate((len(counts),), SCALARS["uint64"], scope, attrs=attrs)
 
@@ -163,7 +189,12 @@ def _check_constant(dim: Any, trace: Trace) -> None:
     """On-chip tiles need extents known when compiling; values not chosen yet are fine."""
     if isinstance(dim, int):
         if dim == 0:
-            reject("TL215", "an on-chip buffer with extent 0 holds nothing")
+            reject(
+                "TL215",
+                "an on-chip buffer with extent 0 holds nothing",
+                span=argument_span("shape"),
+                help="give every dimension at least one element",
+            )
         return
     for node in walk(dim):
         if isinstance(node, Load) or getattr(node, "kind", None) in (
@@ -172,6 +203,7 @@ def _check_constant(dim: Any, trace: Trace) -> None:
             reject(
                 "TL216",
                 f"extent `{dim}` is only known when the kernel runs",
+                span=argument_span("shape"),
                 label="on-chip buffers need constant extents",
                 help="allocate the largest tile and guard, or make it a compile-time value",
             )

@@ -23,7 +23,7 @@ from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.program import arith, operators
 from tilelang.program.buffer import Buffer
-from tilelang.program.context import reject, warn
+from tilelang.program.context import argument_span, reject, warn
 from tilelang.program.expr import Const, Expr, Load
 from tilelang.program.stmt import Annotate, Assume
 from tilelang.program.unknown import Unknown
@@ -90,11 +90,18 @@ def annotate_l2_hit_ratio(l2_hit_ratio_map: Any) -> None:
             reject(
                 "TL208",
                 f"`{buffer.name}` is not in global memory, so it has no place in the L2 cache",
+                span=argument_span("l2_hit_ratio_map"),
                 labels=declared(buffer),
+                help="name tensor parameters",
             )
         number = _number(ratio)
         if number is None or not 0 < number <= 1:
-            reject("TL117", f"the hit ratio {kind_text(ratio)} of `{buffer.name}` is not in (0, 1]")
+            reject(
+                "TL117",
+                f"the hit ratio {kind_text(ratio)} of `{buffer.name}` is not in (0, 1]",
+                span=argument_span("l2_hit_ratio_map"),
+                help="give the part of the cache to keep, such as 0.5",
+            )
     _annotate("l2_hit_ratio", {b: _number(r) for b, r in ratios.items()})
 
 
@@ -123,7 +130,12 @@ def annotate_pass_configs(configs: Any) -> None:
     >>> T.annotate_pass_configs({"tl.enable_fast_math": True})
     """
     if not isinstance(configs, Mapping):
-        reject("TL116", f"`configs` is {kind_text(configs)}, not a dict of options")
+        reject(
+            "TL116",
+            f"`configs` is {kind_text(configs)}, not a dict of options",
+            span=argument_span("configs"),
+            help="write `{\"tl.enable_fast_math\": True}`",
+        )
     chosen = {str(getattr(key, "value", key)): value for key, value in configs.items()}
     trace_of("annotate_pass_configs").facts.setdefault("pass_configs", {}).update(chosen)
 
@@ -139,7 +151,12 @@ def annotate_compile_flags(flags: Any) -> None:
     """
     given = (flags,) if isinstance(flags, str) else flags
     if not isinstance(given, (tuple, list)) or not all(isinstance(f, str) for f in given):
-        reject("TL116", f"`flags` is {kind_text(flags)}, not a string or a list of strings")
+        reject(
+            "TL116",
+            f"`flags` is {kind_text(flags)}, not a string or a list of strings",
+            span=argument_span("flags"),
+            help="write `[\"-lineinfo\"]`",
+        )
     facts = trace_of("annotate_compile_flags").facts
     facts["compile_flags"] = (*facts.get("compile_flags", ()), *given)
 
@@ -153,9 +170,14 @@ def annotate_restrict_buffers(*buffers: Buffer) -> None:
 
     >>> T.annotate_restrict_buffers(A, B)
     """
-    for buffer in buffers:
+    for position, buffer in enumerate(buffers):
         if not isinstance(buffer, Buffer):
-            reject("TL116", f"{kind_text(buffer)} is not a tensor")
+            reject(
+                "TL116",
+                f"{kind_text(buffer)} is not a tensor",
+                span=argument_span("buffers", position),
+                help="name tensor parameters",
+            )
     _annotate("restrict", dict.fromkeys(buffers, True))
 
 
@@ -173,7 +195,12 @@ def assume(cond: ScalarLike | None = None) -> None:
     test = operators.as_condition(cond)
     if isinstance(test, Const):
         if not test.value:
-            warn("TL184", "the assumption is always false", severity=Severity.WARNING)
+            warn(
+                "TL184",
+                "the assumption is always false",
+                severity=Severity.WARNING,
+                help="promise what holds for every call, or drop the `T.assume`",
+            )
         return
     trace = trace_of("assume")
     trace.emit(Assume(test, **trace.position()))
@@ -189,7 +216,12 @@ def func_attr(attrs: Any) -> None:
     >>> T.func_attr({"global_symbol": "main"})
     """
     if not isinstance(attrs, Mapping):
-        reject("TL116", f"`attrs` is {kind_text(attrs)}, not a dict")
+        reject(
+            "TL116",
+            f"`attrs` is {kind_text(attrs)}, not a dict",
+            span=argument_span("attrs"),
+            help="write `{name: value}`",
+        )
     _annotate("func_attr", tuple((str(k), v) for k, v in attrs.items()))
 
 
@@ -258,23 +290,30 @@ def _buffer_map(function: str, role: str, value: Any) -> dict[Buffer, Any]:
         reject(
             "TL116",
             f"`{role}` of `T.{function}` is {kind_text(value)}, not a dict",
+            span=argument_span(role),
             help=f"write `T.{function}({{buffer: …}})`",
         )
     for key in value:
         if not isinstance(key, Buffer):
             element = f"; `{key.buffer.name}` itself is meant" if isinstance(key, Load) else ""
-            reject("TL116", f"{kind_text(key)} is not a buffer{element}", help="use whole buffers")
+            reject(
+                "TL116",
+                f"{kind_text(key)} is not a buffer{element}",
+                span=argument_span(role),
+                help="use whole buffers",
+            )
     return dict(value)
 
 
 def _layout_of(buffer: Buffer, layout: Any) -> Any:
     """A layout that fits the buffer; functions of the indices are tabulated."""
     if isinstance(layout, Layout | Fragment):
-        return _checked(buffer, layout)
+        return _one_to_one(buffer, _checked(buffer, layout))
     if not callable(layout):
         reject(
             "TL311",
             f"the layout of `{buffer.name}` is {kind_text(layout)}",
+            span=argument_span("layout_map"),
             labels=declared(buffer),
             help="use `T.Layout`, `T.Fragment` or a function of the indices",
         )
@@ -288,15 +327,17 @@ def _layout_of(buffer: Buffer, layout: Any) -> Any:
             "TL308",
             f"the layout function of `{buffer.name}` takes {count} index(es), the buffer has "
             f"{buffer.ndim}",
+            span=argument_span("layout_map"),
             labels=declared(buffer),
             help=f"write a function of {buffer.ndim} index(es)",
         )
     try:
-        return Layout(buffer.shape, layout)
+        return _one_to_one(buffer, Layout(buffer.shape, layout))
     except (TypeError, ValueError, ArithmeticError) as error:
         reject(
             "TL311",
             f"the layout function of `{buffer.name}` gives no index: {error}",
+            span=argument_span("layout_map"),
             labels=declared(buffer),
             help="return one integer, or a tuple of integers, made of the indices",
         )
@@ -312,16 +353,35 @@ def _checked(buffer: Buffer, layout: Layout | Fragment) -> Layout | Fragment:
             "TL308",
             f"a layout for {extents_text(layout.shape)} is given to `{buffer.name}` "
             f"{extents_text(buffer.shape)}",
+            span=argument_span("layout_map"),
             labels=declared(buffer),
             help=f"make the layout for the shape {extents_text(buffer.shape)}",
         )
     return layout
 
 
+def _one_to_one(buffer: Buffer, layout: Layout | Fragment) -> Layout | Fragment:
+    """No two elements may share a place; a fragment may hold copies of one."""
+    pair = layout.collision() if isinstance(layout, Layout) else layout.clash()
+    if pair is None:
+        return layout
+    first, second = (f"{buffer.name}[{', '.join(map(str, index))}]" for index in pair)
+    place = layout(*pair[0])
+    shown = place[0] if isinstance(place, tuple) and len(place) == 1 else place
+    reject(
+        "TL302",
+        f"the layout of `{buffer.name}` puts `{first}` and `{second}` in one place ({shown})",
+        span=argument_span("layout_map"),
+        labels=declared(buffer),
+        help="make the index map one to one, for example `i * row_length + j`",
+    )
+
+
 def _refuse_layout_on_fragment(buffer: Buffer) -> None:
     reject(
         "TL303",
         f"fragment `{buffer.name}` is given a layout that names no threads",
+        span=argument_span("layout_map"),
         labels=declared(buffer),
         help="use `T.Fragment(shape, lambda i, j: (thread, register))`",
     )

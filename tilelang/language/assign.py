@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.language import expressions
 from tilelang.language.frame import Frame, Local
@@ -45,7 +45,12 @@ def assign_target(frame: Frame, target: ast.expr, value: Any, *, fresh: bool = F
         case ast.Starred():
             assign_target(frame, target.value, value, fresh=fresh)
         case _:
-            reject("TL130", f"`{ast.unparse(target)}` cannot be assigned")
+            reject(
+                "TL130",
+                f"`{ast.unparse(target)}` cannot be assigned",
+                span=frame.span(target),
+                help="assign to a name, an element `A[i]`, or a tuple of them",
+            )
 
 
 def bind_target(frame: Frame, target: ast.expr, value: Any) -> None:
@@ -56,11 +61,25 @@ def bind_target(frame: Frame, target: ast.expr, value: Any) -> None:
     if isinstance(target, (ast.Tuple, ast.List)):
         values = [Unknown()] * len(target.elts) if is_unknown(value) else list(value)
         if len(values) != len(target.elts):
-            reject("TL154", f"{len(target.elts)} target(s) for {len(values)} value(s)")
+            _refuse_unpack(frame, target, len(values))
         for element, item in zip(target.elts, values, strict=True):
             bind_target(frame, element, item)
         return
-    reject("TL130", f"`{ast.unparse(target)}` cannot be a loop target")
+    reject(
+        "TL130",
+        f"`{ast.unparse(target)}` cannot be a loop target",
+        span=frame.span(target),
+        help="iterate over a name or a tuple of names",
+    )
+
+
+def _refuse_unpack(frame: Frame, target: ast.Tuple | ast.List, count: int) -> NoReturn:
+    reject(
+        "TL154",
+        f"{len(target.elts)} target(s) for {count} value(s)",
+        span=frame.span(target),
+        help=f"write {count} name(s) here",
+    )
 
 
 def bind_parameter(frame: Frame, parameter: ast.arg, value: Any, *, by_reference: bool) -> None:
@@ -187,7 +206,7 @@ def _settle(frame: Frame, name: str, value: Any, fresh: bool) -> Any:
         return value
     if (isinstance(value, VarRef) and fresh) or expressions.is_symbol(value):
         return value
-    if isinstance(value, Var) and value.kind in ("let", "dim", "const", "symbol", "param", "block"):
+    if isinstance(value, Var) and value.kind != "loop":
         return value
     return let(frame, name, value)
 
@@ -212,18 +231,28 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any, fresh: bool)
         forget(frame, target)
         return
     if isinstance(value, (Expr, Buffer, Region)):
-        reject("TL154", f"`{value}` cannot be unpacked into {len(target.elts)} targets")
+        reject(
+            "TL154",
+            f"`{value}` cannot be unpacked into {len(target.elts)} targets",
+            span=frame.span(target),
+            help="index it once per target",
+        )
     try:
         values = list(value)
     except TypeError:
-        reject("TL154", f"{type(value).__name__} cannot be unpacked")
+        reject(
+            "TL154",
+            f"{type(value).__name__} cannot be unpacked",
+            span=frame.span(target),
+            help="unpack a tuple or a list",
+        )
     starred = [n for n, e in enumerate(target.elts) if isinstance(e, ast.Starred)]
     if starred:
         at = starred[0]
         tail = len(target.elts) - at - 1
         values = [*values[:at], values[at : len(values) - tail], *values[len(values) - tail :]]
     if len(values) != len(target.elts):
-        reject("TL154", f"{len(target.elts)} target(s) for {len(values)} value(s)")
+        _refuse_unpack(frame, target, len(values))
     for element, item in zip(target.elts, values, strict=True):
         assign_target(frame, element, item, fresh=fresh or isinstance(item, VarRef))
 
@@ -253,11 +282,19 @@ def store_element(container: Any, index: Any, value: Any) -> None:
             target_region.buffer[slices] = value
         return
     if isinstance(container, Expr):
-        reject("TL228", f"`{container}` is a scalar and has no elements to assign")
+        reject(
+            "TL228",
+            f"`{container}` is a scalar and has no elements to assign",
+            help="assign to the name, or allocate a buffer with `T.alloc_local`",
+        )
     try:
         container[index] = value
     except Exception as error:
-        reject("TL183", f"{type(error).__name__}: {error}")
+        reject(
+            "TL183",
+            f"assigning an element raised {type(error).__name__}: {error}",
+            help="this is a Python container, filled while the kernel is traced",
+        )
 
 
 def _reference(parameter: ast.arg, value: Any) -> Any:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import traceback
 from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
 from typing import Any, NoReturn
 
 from tilelang.dtypes import DType
@@ -25,6 +28,7 @@ from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Label, Span
 
 MAX_INLINE_DEPTH = 64
+_PACKAGE = Path(__file__).parents[1]
 # Findings that stand for a TypeError or ValueError of Python's own.
 _PYTHON_ERRORS = frozenset({"TL116", "TL151", "TL152", "TL183", "TL236"})
 
@@ -48,8 +52,27 @@ def call(frame: Frame, node: ast.Call) -> Any:
     if isinstance(function, (DType, PointerType)):
         return Unknown("…") if contains_unknown(args) else function(*args, **kwargs)
     if isinstance(function, (Expr, Buffer, Region)) or not callable(function):
-        reject("TL121", f"`{ast.unparse(node.func)}` is not a function")
+        reject(
+            "TL121",
+            f"`{ast.unparse(node.func)}` is not a function",
+            span=frame.span(node.func),
+            label=_what_it_is(function),
+            help="index a buffer with square brackets" if isinstance(function, (Buffer, Region))
+            else "call a function, or drop the parentheses",
+        )
     return _call_python(frame, node, function, args, kwargs)
+
+
+def _name_span(frame: Frame, keyword: ast.keyword) -> Span:
+    whole = frame.span(keyword)
+    end = whole.column + len(keyword.arg or "")
+    return Span(whole.file, whole.line, whole.column, whole.line, end)
+
+
+def _what_it_is(value: Any) -> str:
+    if isinstance(value, (Buffer, Region)):
+        return "is a buffer"
+    return "is a value of the kernel" if isinstance(value, Expr) else f"is a {type(value).__name__}"
 
 
 def _call_language(
@@ -62,10 +85,14 @@ def _call_language(
     """Call a function of the language, which may ask where each argument stands."""
     trace = frame.trace
     previous = trace.call_site
+    # What follows a starred argument stands at no known position.
+    plain = takewhile(lambda a: not isinstance(a, ast.Starred), node.args)
     trace.call_site = CallSite(
-        tuple(frame.span(a) for a in node.args if not isinstance(a, ast.Starred)),
+        tuple(frame.span(a) for a in plain),
         tuple((k.arg, frame.span(k.value)) for k in node.keywords if k.arg is not None),
         frame.span(node.func),
+        function.positional,
+        tuple((k.arg, _name_span(frame, k)) for k in node.keywords if k.arg is not None),
     )
     try:
         if isinstance(function, LanguageFunction):
@@ -223,6 +250,7 @@ def call_helper(frame: Frame, function: StaticFunction, args: Any, kwargs: Any) 
             f"`{function.definition.name}` raised {raised.text}",
             label="called while the kernel is traced",
             labels=() if raised.span is None else (Label(raised.span, "raised here"),),
+            help="pass values it accepts",
         )
 
 
@@ -274,7 +302,11 @@ def _call_python(
     except (Reject, CompileError):
         raise
     except RecursionError:
-        reject("TL180", f"`{ast.unparse(node.func)}` calls itself without end")
+        reject(
+            "TL180",
+            f"`{ast.unparse(node.func)}` calls itself without end",
+            help="end the recursion on a Python value",
+        )
     except Exception as error:
         if function in (Layout, Fragment) and not _mentions_symbols(args, kwargs):
             _refuse_layout(frame, node, error)
@@ -284,7 +316,23 @@ def _call_python(
             "TL183",
             f"`{ast.unparse(node.func)}` raised {type(error).__name__}: {error}",
             label="called while the kernel is traced",
+            labels=_raised_at(error),
+            help="pass values it accepts; it runs in Python, before there is a kernel",
         )
+
+
+def _raised_at(error: BaseException) -> tuple[Label, ...]:
+    """Where a Python function of the user raised, for the call that led there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not Path(f.filename).is_relative_to(_PACKAGE)]
+    if not own or own[-1].lineno is None or own[-1].colno is None:
+        return ()
+    last = own[-1]
+    assert last.lineno is not None and last.colno is not None
+    end_line = last.end_lineno or last.lineno
+    end = (last.end_colno or last.colno) + 1
+    span = Span(last.filename, last.lineno, last.colno + 1, end_line, max(end, last.colno + 2))
+    return (Label(span, "raised here"),)
 
 
 def _refuse_layout(frame: Frame, node: ast.Call, error: Exception) -> NoReturn:

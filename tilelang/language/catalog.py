@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from tilelang.program.context import Trace, active_trace, reject
+from tilelang.program.context import CallSite, Trace, active_trace, keyword_span, reject
 from tilelang.program.unknown import Unknown, contains_unknown
-from tilelang_diagnostics.model import Span
-from tilelang_diagnostics.suggest import did_you_mean
+from tilelang_diagnostics.model import Edit, Fix, Span
+from tilelang_diagnostics.suggest import did_you_mean, suggest
 
 FunctionKind = Literal[
     "tile", "scalar", "alloc", "loop", "launch", "annotation", "sync", "type", "meta", "thread"
@@ -62,6 +62,12 @@ class LanguageFunction:
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.function)
 
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        """Names of the parameters that can be given by position, in order."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return tuple(p.name for p in self.signature.parameters.values() if p.kind in kinds)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         trace = active_trace()
         if trace is None:
@@ -73,8 +79,13 @@ class LanguageFunction:
         caller = sys._getframe(1)
         if caller.f_globals.get("__name__") in _OURS:
             return self.invoke(trace, args, kwargs)
-        with trace.at(caller_span(caller)):
-            return self.invoke(trace, args, kwargs)
+        # Called from plain Python: where each argument stands is not known.
+        previous, trace.call_site = trace.call_site, CallSite()
+        try:
+            with trace.at(caller_span(caller)):
+                return self.invoke(trace, args, kwargs)
+        finally:
+            trace.call_site = previous
 
     def invoke(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Check the call against the signature and run it; unknown operands give an unknown."""
@@ -103,9 +114,14 @@ class LanguageFunction:
         for keyword in kwargs:
             if keyword not in parameters and not takes_any:
                 hint = did_you_mean(keyword, tuple(names))
+                place = keyword_span(keyword)
                 reject(
                     "TL112",
                     f"`T.{self.name}` has no parameter `{keyword}`{hint}",
+                    span=place,
+                    fixes=() if place is None else tuple(
+                        Fix(f"write `{n}`", (Edit(place, n),)) for n in suggest(keyword, names)
+                    ),
                     help=f"it takes: {', '.join(names)}",
                 )
         try:

@@ -62,7 +62,8 @@ def execute_if(frame: Frame, node: ast.If) -> Flow:
     if not isinstance(condition, Expr):
         if not isinstance(condition, (bool, int, float, type(None), str, tuple, list, dict, set)):
             warn("TL153", f"condition `{ast.unparse(node.test)}` is neither a number nor a bool",
-                 span=frame.span(node.test))  # fmt: skip
+                 span=frame.span(node.test),
+                 help="compare it, for example `is not None`")  # fmt: skip
         return execute_block(frame, node.body if condition else node.orelse)
     trace = frame.trace
     position = trace.position()
@@ -113,7 +114,12 @@ def execute_while(frame: Frame, node: ast.While) -> Flow:
     if not isinstance(condition, Expr) or isinstance(condition, Const):
         known = condition.value if isinstance(condition, Const) else condition
         if not known:
-            warn("TL140", f"`while {ast.unparse(node.test)}` never runs", span=frame.span(node.test))
+            warn(
+                "TL140",
+                f"`while {ast.unparse(node.test)}` never runs",
+                span=frame.span(node.test),
+                help="test something the kernel computes, such as an `alloc_var`",
+            )
             return "next"
         if not any(isinstance(n, ast.Break) for n in ast.walk(node)):
             reject(
@@ -188,7 +194,12 @@ def _with_items(frame: Frame, node: ast.With, position: int) -> Flow:
                     assign.assign_target(frame, item.optional_vars, entered)
                 return _with_items(frame, node, position + 1)
         case _:
-            reject("TL116", f"`{ast.unparse(item.context_expr)}` cannot be used with `with`")
+            reject(
+                "TL116",
+                f"`{ast.unparse(item.context_expr)}` cannot be used with `with`",
+                span=frame.span(item.context_expr),
+                help="use `T.Kernel(…)`, `T.ws(…)` or a Python context manager",
+            )
 
 
 def _launch(frame: Frame, node: ast.With, position: int, launch: LaunchFrame) -> None:
@@ -204,6 +215,8 @@ def _launch(frame: Frame, node: ast.With, position: int, launch: LaunchFrame) ->
             "TL166",
             f"{len(names)} block names for a grid of {len(launch.grid)} axes",
             span=frame.span(item.optional_vars) if item.optional_vars else None,
+            labels=() if launch.span is None else (Label(launch.span, "the grid"),),
+            help=f"name {len(launch.grid)} block index(es), one per grid axis",
         )
     axis_names = names if len(names) == len(launch.grid) else [f"b{a}" for a in "xyz"]
     launch.blocks = tuple(
@@ -267,6 +280,8 @@ def _loop_variables(
                 "TL144",
                 f"{len(targets)} loop variable(s) for {len(loop.ranges)} extent(s)",
                 span=frame.span(node.target),
+                labels=() if loop.span is None else (Label(loop.span, "the extents"),),
+                help=f"write {len(loop.ranges)} loop variable(s)",
             )
     out: list[LoopVar] = []
     for position, bounds in enumerate(loop.ranges):

@@ -15,13 +15,23 @@ from tilelang.language.frame import Definition, LiveEnvironment
 from tilelang.language.source import source_of
 from tilelang.language.types import resolve_dtype, resolve_shape
 from tilelang.program.buffer import Buffer
-from tilelang.program.context import active_trace, called_name_span, reject, warn
+from tilelang.program.context import (
+    active_trace,
+    argument_span,
+    called_name_span,
+    reject,
+    warn,
+)
 from tilelang.program.expr import Expr, Var
 from tilelang_diagnostics.model import Applicability, Edit, Fix
 
 
 def definition_of(function: Callable[..., Any], captured: Mapping[str, Any]) -> Definition:
     """The text of a live function with what Python knows about it."""
+    if not inspect.isfunction(inspect.unwrap(function)):
+        shown = type(function).__name__
+        reject("TL116", f"a kernel or macro is a Python function, got a {shown}",
+               help="decorate a `def` statement")  # fmt: skip
     function = inspect.unwrap(function)
     source, node = source_of(function)
     signature = inspect.signature(function)
@@ -147,7 +157,12 @@ def _dims(name: str, dtype: Any, kind: Any) -> Any:
 
 def _names(text: Any) -> list[str]:
     if not isinstance(text, str) or not text.strip():
-        reject("TL116", f"dimension names are a string such as 'M, N', got {text!r}")
+        reject(
+            "TL116",
+            f"dimension names are a string such as 'M, N', got {text!r}",
+            span=argument_span("name"),
+            help="write the names in quotes",
+        )
     return [part for part in re.split(r"[,\s]+", text.strip()) if part]
 
 

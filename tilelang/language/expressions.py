@@ -26,7 +26,11 @@ def evaluate(frame: Frame, node: ast.expr) -> Any:
     trace.span = frame.span(node)
     try:
         if handler is None:
-            reject("TL131", f"{type(node).__name__} expressions are not part of the language")
+            reject(
+                "TL131",
+                f"{type(node).__name__} expressions are not part of the language",
+                help="compute the value outside the kernel and use it here",
+            )
         return handler(frame, node)
     finally:
         trace.span = previous
@@ -68,6 +72,7 @@ def _name(frame: Frame, node: ast.Name) -> Any:
         "TL110",
         f"`{node.id}` is not defined{did_you_mean(node.id, known)}",
         label="bound nowhere",
+        help=None if found else f"define `{node.id}` before it is used",
         fixes=_rename_fixes(frame, node, found),
     )
 
@@ -103,7 +108,11 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
     except Reject:
         raise
     except Exception as error:
-        reject("TL183", f"reading `.{node.attr}` raised {type(error).__name__}: {error}")
+        reject(
+            "TL183",
+            f"reading `.{node.attr}` raised {type(error).__name__}: {error}",
+            help="this attribute is read while the kernel is traced",
+        )
     owner = ast.unparse(node.value)
     known = [name for name in dir(value) if not name.startswith("_")]
     found = suggest(node.attr, known)
@@ -115,6 +124,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Any:
         f"`{owner}` has no attribute `{node.attr}`{did_you_mean(node.attr, known)}",
         span=name_span,
         label="does not exist",
+        help=" or ".join(f"`{owner}.{name}`" for name in found) or None,
         fixes=tuple(Fix(f"write `{c}`", (Edit(name_span, c),)) for c in found),
     )
 
@@ -130,7 +140,11 @@ def index_value(value: Any, index: Any) -> Any:
     if isinstance(value, (Buffer, Region, VarRef)):
         return value[index]
     if isinstance(value, Expr):
-        reject("TL228", f"`{value}` is a scalar and cannot be indexed")
+        reject(
+            "TL228",
+            f"`{value}` is a scalar and cannot be indexed",
+            help="index the buffer it comes from",
+        )
     if contains_unknown(index) and not hasattr(value, "scope"):
         return Unknown("…[…]")
     try:
@@ -138,7 +152,11 @@ def index_value(value: Any, index: Any) -> Any:
     except Reject:
         raise
     except Exception as error:
-        reject("TL228", f"indexing raised {type(error).__name__}: {error}")
+        reject(
+            "TL228",
+            f"indexing raised {type(error).__name__}: {error}",
+            help="Python containers are indexed while the kernel is traced, by Python values",
+        )
 
 
 def _slice(frame: Frame, node: ast.Slice) -> slice:
@@ -167,9 +185,13 @@ def apply_binary(op: type[ast.operator], left: Any, right: Any) -> Any:
     except Reject:
         raise
     except ZeroDivisionError:
-        reject("TL117", "division by zero")
+        reject("TL117", "division by zero", help="divide by something else than 0")
     except Exception as error:
-        reject("TL183", f"{type(error).__name__}: {error}")
+        reject(
+            "TL183",
+            f"{type(error).__name__}: {error}",
+            help="Python computes this while the kernel is traced",
+        )
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
@@ -233,7 +255,11 @@ def _compare_once(op: ast.cmpop, left: Any, right: Any) -> Any:
     except Reject:
         raise
     except Exception as error:
-        reject("TL183", f"{type(error).__name__}: {error}")
+        reject(
+            "TL183",
+            f"{type(error).__name__}: {error}",
+            help="Python computes this while the kernel is traced",
+        )
 
 
 def _if_expression(frame: Frame, node: ast.IfExp) -> Any:
@@ -333,11 +359,19 @@ def iterate(value: Any) -> Iterator[Any]:
     if is_unknown(value) or is_symbol(value):
         return iter(())
     if isinstance(value, (Expr, Buffer, Region)):
-        reject("TL141", f"`{value}` cannot be iterated at trace time")
+        reject(
+            "TL141",
+            f"`{value}` cannot be iterated at trace time",
+            help="loop over its indices: `for i in T.serial(n):`",
+        )
     try:
         return iter(value)
     except TypeError:
-        reject("TL141", f"{type(value).__name__} cannot be iterated")
+        reject(
+            "TL141",
+            f"{type(value).__name__} cannot be iterated",
+            help="iterate a range, a list or a tuple",
+        )
 
 
 def _call(frame: Frame, node: ast.Call) -> Any:
@@ -372,7 +406,11 @@ def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
     try:
         return format(value, spec) if not isinstance(value, (Expr, Buffer)) else str(value)
     except Exception as error:
-        reject("TL183", f"{type(error).__name__}: {error}")
+        reject(
+            "TL183",
+            f"{type(error).__name__}: {error}",
+            help="Python computes this while the kernel is traced",
+        )
 
 
 def _named(frame: Frame, node: ast.NamedExpr) -> Any:
@@ -382,7 +420,11 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Any:
 
 
 def _starred(frame: Frame, node: ast.Starred) -> Any:
-    reject("TL131", "a starred expression is not possible here")
+    reject(
+        "TL131",
+        "a starred expression is not possible here",
+        help="write its elements out, or use it in a call or a list",
+    )
 
 
 def _no_buffer_condition(value: Any) -> Any:

@@ -87,7 +87,11 @@ def _module(frame: Frame, name: str) -> Any:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        reject("TL183", f"importing `{name}` raised {type(error).__name__}: {error}")
+        reject(
+            "TL183",
+            f"importing `{name}` raised {type(error).__name__}: {error}",
+            help="import it at the top of the file",
+        )
 
 
 def _member(frame: Frame, node: ast.ImportFrom, name: str) -> Any:
@@ -101,4 +105,8 @@ def _member(frame: Frame, node: ast.ImportFrom, name: str) -> Any:
         loaded = importlib.import_module(module, package if isinstance(package, str) else None)
         return getattr(loaded, name)
     except Exception as error:
-        reject("TL183", f"`from {module} import {name}` raised {type(error).__name__}: {error}")
+        reject(
+            "TL183",
+            f"`from {module} import {name}` raised {type(error).__name__}: {error}",
+            help="import it at the top of the file",
+        )

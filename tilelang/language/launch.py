@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.language.catalog import CPU, HOPPER, language_function
 from tilelang.language.frames import LaunchFrame, ScopeFrame
 from tilelang.program import arith, operators
 from tilelang.program.context import active_trace, argument_span, current_span, reject
 from tilelang.program.expr import Expr
-from tilelang_diagnostics.model import Applicability, Edit, Fix
+from tilelang_diagnostics.model import Applicability, Edit, Fix, Label
 
 MAX_THREADS = 1024
 
@@ -76,13 +76,26 @@ def _launch(
             fixes=_ungroup(inner),
         )
     if not 1 <= len(blocks) <= 3:
-        reject("TL165", f"a grid has one to three extents, got {len(blocks)}")
+        reject(
+            "TL165",
+            f"a grid has one to three extents, got {len(blocks)}",
+            help="fold axes into one: `T.Kernel(a * b, c)` and `bx // b`, `bx % b`"
+            if blocks
+            else "say how many blocks to launch: `T.Kernel(T.ceildiv(N, 128))`",
+        )
     trace = active_trace()
     if trace is not None and trace.launch is not None:
-        reject("TL161", f"`T.{name}` inside another kernel launch", label="nested launch")
+        outer = getattr(trace.launch, "span", None)
+        reject(
+            "TL161",
+            f"`T.{name}` inside another kernel launch",
+            label="nested launch",
+            labels=(Label(outer, "inside this one"),) if outer else (),
+            help="end the first `with` block before the next launch",
+        )
     attrs = (("prelude", prelude), ("cluster_dims", cluster_dims), ("style", name))
     return LaunchFrame(
-        tuple(_extent(b) for b in blocks), _threads(threads), current_span(), attrs
+        tuple(_extent(b, n) for n, b in enumerate(blocks)), _threads(threads), current_span(), attrs
     )
 
 
@@ -93,23 +106,37 @@ def _ungroup(inner: str) -> tuple[Fix, ...]:
     return (Fix("write separate extents", (Edit(span, inner),), Applicability.SAFE),)
 
 
-def _extent(value: Any) -> Expr:
+def _extent(value: Any, position: int) -> Expr:
     if isinstance(value, (str, float, tuple, list)) or value is None:
-        reject("TL165", f"a grid extent is an integer, got {value!r}")
+        _refuse_extent(position, f"a grid extent is an integer, got {value!r}")
     expr = operators.as_expr(value)
     if expr.dtype.is_float:
-        reject("TL165", f"a grid extent is an integer, `{value}` is {expr.dtype}")
+        _refuse_extent(position, f"a grid extent is an integer, `{value}` is {expr.dtype}")
     number = arith.constant_value(expr)
     if number is not None and number < 0:
-        reject("TL165", f"a grid extent of {number} is negative")
+        _refuse_extent(position, f"a grid extent of {number} is negative")
     return expr
+
+
+def _refuse_extent(position: int, problem: str) -> NoReturn:
+    reject(
+        "TL165",
+        problem,
+        span=argument_span("blocks", position),
+        help="count blocks: `T.ceildiv(N, block_N)`",
+    )
 
 
 def _threads(threads: Any) -> tuple[Expr, ...]:
     given = tuple(threads) if isinstance(threads, (tuple, list)) else (threads,)
     given = (128,) if given == (None,) else given
     if len(given) > 3:
-        reject("TL164", f"a block has up to three thread axes, got {len(given)}")
+        reject(
+            "TL164",
+            f"a block has up to three thread axes, got {len(given)}",
+            span=argument_span("threads"),
+            help="give one to three numbers of threads",
+        )
     extents = tuple(_thread_extent(t) for t in given)
     numbers = [arith.constant_value(e) for e in extents]
     total = 1
@@ -127,7 +154,12 @@ def _threads(threads: Any) -> tuple[Expr, ...]:
 
 def _thread_extent(value: Any) -> Expr:
     if isinstance(value, (str, float)) or value is None:
-        reject("TL164", f"threads is an integer, got {value!r}")
+        reject(
+            "TL164",
+            f"threads is an integer, got {value!r}",
+            span=argument_span("threads"),
+            help="128 is a good first choice",
+        )
     number = arith.constant_value(value)
     if number is not None and number < 1:
         reject(

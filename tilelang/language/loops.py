@@ -31,11 +31,16 @@ def Parallel(
     """
     if not extents:
         reject("TL113", "`T.Parallel` needs at least one extent", help="T.Parallel(64, 64)")
-    ranges = tuple(LoopRange(Const(0, INT32), _bound(e, "extent", n)) for n, e in enumerate(extents))
+    ranges = tuple(LoopRange(Const(0, INT32), _bound(e, "extents", n)) for n, e in enumerate(extents))
     given = {"coalesced_width": coalesced_width, "loop_layout": loop_layout,
              "prefer_async": prefer_async, **(annotations or {})}  # fmt: skip
     if loop_layout is not None and len(getattr(loop_layout, "shape", extents)) != len(extents):
-        reject("TL313", f"the loop layout has not {len(extents)} dimension(s)")
+        reject(
+            "TL313",
+            f"the loop layout has not {len(extents)} dimension(s)",
+            span=argument_span("loop_layout"),
+            help="give a `T.Fragment` over the extents of the loop",
+        )
     return LoopFrame("parallel", ranges, current_span(), _attrs(given))
 
 
@@ -65,7 +70,12 @@ def unroll(
     >>> for k in T.unroll(4):
     """
     if explicit and unroll_factor is not None:
-        reject("TL117", "`explicit` and `unroll_factor` exclude each other")
+        reject(
+            "TL117",
+            "`explicit` and `unroll_factor` exclude each other",
+            span=argument_span("unroll_factor"),
+            help="leave out one of them",
+        )
     given = {"explicit": explicit or None, "unroll_factor": unroll_factor, **(annotations or {})}
     return _loop("unroll", start, stop, step, given)
 
@@ -108,7 +118,12 @@ def Pipelined(
     >>> for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
     """
     if isinstance(num_stages, int) and not 0 <= num_stages <= 64:
-        reject("TL504", f"num_stages={num_stages} is not a small non-negative constant")
+        reject(
+            "TL504",
+            f"num_stages={num_stages} is not a small non-negative constant",
+            span=argument_span("num_stages"),
+            help="2 or 3 stages hide most of the latency; 0 runs the loop in order",
+        )
     _check_schedule(order, stage)
     given = {"num_stages": num_stages, "order": order, "stage": stage, "sync": sync,
              "group": group, **(annotations or {})}  # fmt: skip
@@ -135,7 +150,9 @@ def grid(*extents: Any) -> LoopFrame:
 
     >>> for i, j in T.grid(4, 8):
     """
-    ranges = tuple(LoopRange(Const(0, INT32), _bound(e, "extent")) for e in extents)
+    ranges = tuple(
+        LoopRange(Const(0, INT32), _bound(e, "extents", n)) for n, e in enumerate(extents)
+    )
     return LoopFrame("serial", ranges, current_span(), nested=True)
 
 
@@ -193,9 +210,10 @@ def range_loop(*bounds: Any) -> LoopFrame:
 
 
 def _loop(kind: LoopKind, start: Any, stop: Any, step: Any, annotations: Any) -> LoopFrame:
+    only = "start" if stop is None else None  # what the author gave as the end
     if stop is None:
         start, stop = 0, start
-    first, last = _bound(start, "start"), _bound(stop, "stop")
+    first, last = _bound(start, "start"), _bound(stop, only or "stop")
     attrs = _attrs(annotations or {})
     if step is None or arith.constant_value(step) == 1:
         # Bounds of different width meet in the wider one, as any arithmetic does.
@@ -203,9 +221,19 @@ def _loop(kind: LoopKind, start: Any, stop: Any, step: Any, annotations: Any) ->
         return LoopFrame(kind, (LoopRange(first, extent),), current_span(), attrs)
     number = arith.constant_value(step)
     if number == 0:
-        reject("TL142", "a loop with step 0 never ends", help="use a non-zero step")
+        reject(
+            "TL142",
+            "a loop with step 0 never ends",
+            span=argument_span("step"),
+            help="use a non-zero step",
+        )
     if number is None:
-        warn("TL143", f"the step `{step}` is not a constant, so its sign is taken as positive")
+        warn(
+            "TL143",
+            f"the step `{step}` is not a constant, so its sign is taken as positive",
+            span=argument_span("step"),
+            help="use a constant step, or multiply the index inside the loop",
+        )
         number = 1
     if number > 0:
         extent = operators.as_expr((last - first + (step - 1)) // step)
@@ -219,18 +247,24 @@ def _loop(kind: LoopKind, start: Any, stop: Any, step: Any, annotations: Any) ->
     )
 
 
-def _bound(value: Any, what: str, position: int | None = None) -> Expr:
+def _bound(value: Any, role: str, position: int | None = None) -> Expr:
+    what = "extent" if role == "extents" else "bound"
     if isinstance(value, (str, tuple, list, dict)) or value is None or isinstance(value, float):
         reject(
             "TL116",
             f"a loop {what} is an integer, got {value!r}",
-            span=argument_span(what, position),
+            span=argument_span(role, position),
             label="not an integer",
             help="pass extents as separate integers: T.Parallel(64, 32)",
         )
     expr = operators.as_expr(value)
     if expr.dtype.is_float:
-        reject("TL116", f"a loop {what} is an integer, `{value}` is {expr.dtype}")
+        reject(
+            "TL116",
+            f"a loop {what} is an integer, `{value}` is {expr.dtype}",
+            span=argument_span(role, position),
+            help="cast it: `T.cast(…, 'int32')`",
+        )
     return expr
 
 
@@ -250,7 +284,7 @@ def _check_schedule(order: Any, stage: Any) -> None:
             if isinstance(given, Expr):
                 return
             reject("TL501", f"`{name}` is a list with one entry per statement, got {given!r}",
-                   span=argument_span(name))  # fmt: skip
+                   span=argument_span(name), help="write `[0, 1]`")  # fmt: skip
     if order is None and stage is None:
         return
     if order is None or stage is None:
@@ -259,7 +293,7 @@ def _check_schedule(order: Any, stage: Any) -> None:
                help="a schedule needs both lists")  # fmt: skip
     if len(order) != len(stage):
         reject("TL501", f"`order` has {len(order)} entries, `stage` has {len(stage)}",
-               span=argument_span("order"))  # fmt: skip
+               span=argument_span("order"), help="give both one entry per statement")  # fmt: skip
     placed = [o for o in order if isinstance(o, int) and o >= 0]
     if len(set(placed)) != len(placed) or any(o >= len(order) for o in placed):
         last = len(order) - 1

@@ -14,7 +14,7 @@ from tilelang.dtypes import DType, as_dtype
 from tilelang.program import arith, indexing, operators
 from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.context import Trace, active_trace, current_span, reject
+from tilelang.program.context import Trace, active_trace, argument_span, reject
 from tilelang.program.stmt import Evaluate, TileOp
 from tilelang.program.text import expr_text, region_text, shape_text
 from tilelang.program.tile_ops import SCHEMAS
@@ -52,10 +52,11 @@ def tile(function: str, role: str, value: Any) -> Region:
         reject(
             "TL116",
             f"`{role}` of `T.{function}` is {kind_text(value)}, not a buffer or a region of one",
+            span=argument_span(role),
             help=f"pass a buffer `A`, a region `A[i:i + n, :]` or an element `A[i, j]` as `{role}`",
         )
-    if isinstance(value, ex.VarRef):
-        region = replace(region, span=current_span())
+    if isinstance(value, (ex.VarRef, Buffer)):
+        region = replace(region, span=argument_span(role))
     if region.buffer.is_reducer:
         _refuse_reducer(function, region)
     if region.buffer.scope_name in ("shared.barrier", "shared.cluster_barrier"):
@@ -70,6 +71,7 @@ def place(function: str, role: str, value: Any) -> Region:
         reject(
             "TL116",
             f"`{role}` of `T.{function}` is {kind_text(value)}, not an element of a buffer",
+            span=argument_span(role),
             help=f"pass the element itself, such as `A[i, j]`, as `{role}`",
         )
     sizes = [arith.constant_value(e) for e in region.extents]
@@ -166,13 +168,18 @@ def effect(name: str, args: Iterable[Any] = (), **attrs: Any) -> None:
 def integer(function: str, role: str, value: Any) -> ex.Expr:
     """`value` as an integer expression."""
     if isinstance(value, (str, float)) or value is None:
-        reject("TL116", f"`{role}` of `T.{function}` is {kind_text(value)}, not an integer")
+        reject(
+            "TL116",
+            f"`{role}` of `T.{function}` is {kind_text(value)}, not an integer",
+            span=argument_span(role),
+            help="pass an integer or an integer expression",
+        )
     expr = operators.as_expr(value)
     if known(expr.dtype) and not (expr.dtype.is_integer or expr.dtype.kind == "bool"):
         reject(
             "TL236",
             f"`{role}` of `T.{function}` is {expr.dtype}, not an integer",
-            span=use_of(expr),
+            span=use_of(expr) or argument_span(role),
             help="cast it: `T.cast(…, 'int32')`",
         )
     return expr
@@ -187,11 +194,17 @@ def static_int(function: str, role: str, value: Any, low: int, high: int) -> int
         reject(
             "TL152" if isinstance(value, ex.Expr) else "TL116",
             f"`{role}` of `T.{function}` is {kind_text(value)}, not a constant integer",
+            span=argument_span(role),
             label="must be known when compiling",
             help=f"pass a constant from {low} to {high}" if high < 1 << 20 else "pass a constant",
         )
     if not low <= number <= high:
-        reject("TL117", f"`{role}={number}` of `T.{function}` is outside {low} … {high}")
+        reject(
+            "TL117",
+            f"`{role}={number}` of `T.{function}` is outside {low} … {high}",
+            span=argument_span(role),
+            help=f"pass a constant from {low} to {high}",
+        )
     return number
 
 
@@ -204,6 +217,7 @@ def static_bool(function: str, role: str, value: Any) -> bool | None:
         reject(
             "TL152" if isinstance(value, ex.Expr) else "TL116",
             f"`{role}` of `T.{function}` is {kind_text(value)}, not True or False",
+            span=argument_span(role),
             label="must be known when compiling",
             help="pass a constant, or branch on it around the call",
         )
@@ -226,6 +240,7 @@ def _refuse_axis(function: str, region: Region, axis: int, rank: int) -> NoRetur
     reject(
         "TL211",
         f"`dim={axis}` of `T.{function}`: `{region.buffer.name}` has {rank} dimension(s)",
+        span=argument_span("dim"),
         labels=declared(region),
         help=f"possible: {legal}",
     )
@@ -245,6 +260,7 @@ def choice(function: str, role: str, value: Any, allowed: Sequence[str]) -> str:
     reject(
         "TL117",
         f"`{role}={text}` of `T.{function}` is not possible{hint}",
+        span=argument_span(role),
         help=f"one of {', '.join(repr(a) for a in allowed)}",
     )
 
@@ -260,7 +276,12 @@ def options(function: str, annotations: Any) -> dict[str, Any]:
     if annotations is None:
         return {}
     if not isinstance(annotations, Mapping):
-        reject("TL116", f"`annotations` of `T.{function}` is {kind_text(annotations)}, not a dict")
+        reject(
+            "TL116",
+            f"`annotations` of `T.{function}` is {kind_text(annotations)}, not a dict",
+            span=argument_span("annotations"),
+            help="write `annotations={\"name\": value}`",
+        )
     return dict(annotations)
 
 
@@ -269,7 +290,7 @@ def require_float(function: str, expr: ex.Expr, role: str = "x") -> None:
         reject(
             "TL236",
             f"`T.{function}` needs a floating-point `{role}`, got {expr.dtype}",
-            span=use_of(expr),
+            span=use_of(expr) or argument_span(role),
             help="cast it first: `T.cast(…, 'float32')`",
         )
 
@@ -301,7 +322,12 @@ def dtype_of(function: str, value: Any) -> DType:
     from tilelang.language.types import resolve_dtype
 
     if as_dtype(value) is None and not isinstance(value, (str, ex.Var)) and not is_unknown(value):
-        reject("TL116", f"`dtype` of `T.{function}` is {kind_text(value)}, not a dtype")
+        reject(
+            "TL116",
+            f"`dtype` of `T.{function}` is {kind_text(value)}, not a dtype",
+            span=argument_span("dtype"),
+            help="for example `T.float16` or 'int8'",
+        )
     return resolve_dtype(value)
 
 

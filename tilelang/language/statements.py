@@ -20,6 +20,7 @@ from tilelang.program.context import Reject, reject, warn
 from tilelang.program.expr import Const, Expr, Intrinsic, walk
 from tilelang.program.stmt import Assert, Evaluate, Jump
 from tilelang.program.unknown import Unknown, is_unknown
+from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Span
 
 Flow = Literal["next", "return", "break", "continue"]
@@ -39,6 +40,7 @@ def execute_block(frame: Frame, body: list[ast.stmt]) -> Flow:
                     "this statement is never reached",
                     span=frame.span(rest[0]),
                     label=f"after `{flow}`",
+                    help="remove it, or put it before",
                 )
             return flow
     return "next"
@@ -52,15 +54,21 @@ def execute(frame: Frame, node: ast.stmt) -> Flow:
     _check_size(frame)
     try:
         if handler is None:
-            reject("TL130", f"{type(node).__name__} statements are not part of the language")
+            reject(
+                "TL130",
+                f"{type(node).__name__} statements are not part of the language",
+                help="do it in Python, outside the kernel",
+            )
         return handler(frame, node)
     except calls.HelperRaised:
         if not frame.host or frame.depth > 0:
             raise
         _forget(frame, node)
         return "return"
-    except Reject as rejected:
-        trace.report(rejected.diagnostic)
+    except (Reject, CompileError) as failed:
+        found = (failed.diagnostic,) if isinstance(failed, Reject) else failed.diagnostics
+        for diagnostic in found:
+            trace.report(diagnostic)
         _forget(frame, node)
         if isinstance(node, ast.Return):
             frame.returned = Unknown("return value")
@@ -82,7 +90,11 @@ def _expression(frame: Frame, node: ast.Expr) -> Flow:
     if any(isinstance(inner, Intrinsic) for inner in walk(value)):
         frame.trace.emit(Evaluate(value, **frame.trace.position()))
     elif not isinstance(node.value, ast.Call):
-        warn("TL149", f"the value of `{ast.unparse(node.value)}` is not used")
+        warn(
+            "TL149",
+            f"the value of `{ast.unparse(node.value)}` is not used",
+            help="assign it or store it, or drop the line",
+        )
     return "next"
 
 
@@ -135,12 +147,22 @@ def _assert(frame: Frame, node: ast.Assert) -> Flow:
     if is_unknown(condition):
         return "next"
     if isinstance(condition, (Buffer, Region)):
-        reject("TL150", "a buffer is used as a condition")
+        name = condition.name if isinstance(condition, Buffer) else condition.buffer.name
+        reject(
+            "TL150",
+            f"buffer `{name}` is used as a condition",
+            span=frame.span(node.test),
+            help=f"test an element: `assert {name}[i] != 0`",
+        )
     if not isinstance(condition, Expr) or isinstance(condition, Const):
         truth = condition.value if isinstance(condition, Const) else condition
         if not truth and not frame.speculative:
             tail = f": {message}" if message else ""
-            reject("TL184", f"`assert {ast.unparse(node.test)}` is false{tail}")
+            reject(
+                "TL184",
+                f"`assert {ast.unparse(node.test)}` is false{tail}",
+                help="change the values the kernel is made with, or the assertion",
+            )
         return "next"
     if frame.host or (frame.static and control.is_symbolic(condition)):
         return "next"
@@ -170,7 +192,11 @@ def _jump(frame: Frame, node: ast.Break | ast.Continue) -> Flow:
     kind: Literal["break", "continue"] = "break" if isinstance(node, ast.Break) else "continue"
     if frame.host or frame.serial_depth == 0:
         if frame.region and not frame.host:
-            reject("TL147", f"`{kind}` where no serial loop can take it")
+            reject(
+                "TL147",
+                f"`{kind}` where no serial loop can take it",
+                help="use it inside `T.serial`, `range` or `while`, or guard the body with `if`",
+            )
         return kind
     frame.trace.emit(Jump(kind, **frame.trace.position()))
     return kind
@@ -184,7 +210,11 @@ def _raise(frame: Frame, node: ast.Raise) -> Flow:
     error = None if node.exc is None else expressions.evaluate(frame, node.exc)
     if frame.host:
         raise calls.HelperRaised(frame.function, _exception_text(node, error), frame.trace.span)
-    warn("TL183", f"the kernel raises {_exception_text(node, error)} while it is traced")
+    warn(
+        "TL183",
+        f"the kernel raises {_exception_text(node, error)} while it is traced",
+        help="raise in the function that makes the kernel, before there is one",
+    )
     return "return"
 
 

@@ -130,9 +130,17 @@ class _Tracer:
                 )
             )
             return False
+        except Reject as rejected:
+            self.trace.report(rejected.diagnostic)
+            return False
         except RecursionError:
             self.trace.report(
-                make_diagnostic("TL180", f"`{self.definition.name}` nests or recurses too deeply")
+                make_diagnostic(
+                    "TL180",
+                    f"`{self.definition.name}` nests or recurses too deeply",
+                    span=self.definition.span,
+                    help="end the recursion on a Python value, or nest less deeply",
+                )
             )
             return False
         self._check_complete()
@@ -261,6 +269,7 @@ class _Tracer:
                 "TL110",
                 f"`{name}` is declared but is no parameter of `{self.definition.name}`",
                 span=span,
+                help=f"add `{name}` to the parameters, or allocate it with `T.empty`",
             )
         self.params[name] = declared
         frame.bind(name, declared, span)

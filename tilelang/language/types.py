@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.dtypes import SCALARS, VECTOR_LANES, DType, as_dtype
 from tilelang.language.catalog import language_function
@@ -58,6 +58,11 @@ class TensorFactory:
     scope: Scope
     strided: bool = False
 
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """What can be given by position, in order."""
+        return ("shape", "strides", "dtype") if self.strided else ("shape", "dtype")
+
     def __call__(
         self,
         shape: Any = None,
@@ -83,7 +88,12 @@ class TensorFactory:
         dims = resolve_shape(shape)
         steps = None if strides is None else resolve_shape(strides, what="stride")
         if steps is not None and len(steps) != len(dims):
-            reject("TL217", f"{len(steps)} stride(s) for a tensor of rank {len(dims)}")
+            reject(
+                "TL217",
+                f"{len(steps)} stride(s) for a tensor of rank {len(dims)}",
+                span=argument_span("strides"),
+                help="give one stride per dimension, in elements",
+            )
         return TensorType(dims, element, steps, scope or self.scope)
 
     def __getitem__(self, key: Any) -> Any:
@@ -159,7 +169,7 @@ def _view_of(source: Buffer, shape: Any, dtype: Any, strides: Any) -> Buffer:
     )  # fmt: skip
 
 
-def resolve_dtype(value: Any, position: int | None = 1) -> DType:
+def resolve_dtype(value: Any, position: int | None = None) -> DType:
     """The dtype a user means, or a diagnostic; unknown symbols give a symbolic dtype."""
     if isinstance(value, Var) and value.kind == "symbol":
         return DType(value.name, "symbol", 0)
@@ -204,7 +214,7 @@ def resolve_shape(shape: Any, what: str = "extent") -> tuple[Dim, ...]:
     if isinstance(shape, (int, Expr)) or hasattr(shape, "__index__"):
         shape = (shape,)
     if not isinstance(shape, (tuple, list)) and not hasattr(shape, "__iter__"):
-        reject("TL215", f"a shape is a tuple of integers, got {type(shape).__name__}")
+        _refuse_shape(what, f"a shape is a tuple of integers, got {type(shape).__name__}")
     return tuple(_dim(extent, what) for extent in shape)
 
 
@@ -216,15 +226,24 @@ def declare_scalar(name: str, dtype: DType, span: Span | None) -> Var:
 def _dim(extent: Any, what: str) -> Dim:
     if isinstance(extent, Expr):
         if not (extent.dtype.is_integer or extent.dtype.kind == "symbol"):
-            reject("TL215", f"{what} `{extent}` is {extent.dtype}, not an integer")
+            _refuse_shape(what, f"{what} `{extent}` is {extent.dtype}, not an integer")
         simple: Dim = arith.simplify(extent)
         return simple
     if isinstance(extent, bool) or not hasattr(extent, "__index__"):
-        reject("TL215", f"{what} {extent!r} is not an integer")
+        _refuse_shape(what, f"{what} {extent!r} is not an integer")
     number = int(extent)
     if number < 0:
-        reject("TL215", f"{what} {number} is negative")
+        _refuse_shape(what, f"{what} {number} is negative")
     return number
+
+
+def _refuse_shape(what: str, problem: str) -> NoReturn:
+    reject(
+        "TL215",
+        problem,
+        span=argument_span("strides" if what == "stride" else "shape"),
+        help="write a tuple of positive integers, such as `(128, 64)`",
+    )
 
 
 def _names_dtype(value: Any) -> bool:

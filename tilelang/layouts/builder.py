@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tilelang.dtypes import DType
-from tilelang.layout.banks import Pattern
 from tilelang.layout.constraints import (
     Access,
     Constraint,
     Equals,
+    Fixed,
     Memory,
     Mode,
     Origin,
@@ -25,27 +25,43 @@ from tilelang.layout.constraints import (
     identity,
     loop,
 )
-from tilelang.layout.gemm import GemmWarpPolicy
+from tilelang.layout.fragment import Fragment
+from tilelang.layout.index_map import IndexMap
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
+from tilelang.layouts.addresses import (
+    aligned_width,
+    constant_shape,
+    element_strides,
+    known_shape,
+    storage_elements,
+    stride_along,
+    unravel,
+    volume,
+)
+from tilelang.layouts.demands import (
+    GlobalUse,
+    Nest,
+    Product,
+    SharedUse,
+    UniformWrite,
+    WidthLimit,
+)
 from tilelang.layouts.indices import (
     MAX_POINTS,
     Counter,
     Index,
-    element_strides,
     elements,
     index_map,
     region_indices,
-    step_of,
 )
 from tilelang.layouts.machine import Machine
 from tilelang.program import arith
 from tilelang.program import expr as ex
 from tilelang.program.accesses import storage
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.stmt import TileOp
 from tilelang.program.text import region_text
-from tilelang_diagnostics.model import Diagnostic, Span
+from tilelang_diagnostics.model import Diagnostic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,104 +71,6 @@ MAX_SLICES = 16
 # Why a tile has no layout when the values of the kernel are not known.
 UNKNOWN = "its extents or its type are not known here"
 VECTOR_BITS = 128  # the widest access of one thread
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Nest:
-    """A loop nest whose iterations are spread over threads: a T.Parallel, or a tile operation that
-    goes element by element."""
-
-    variable: Variable
-    dims: Mapping[ex.Var, int]
-    kind: Literal["parallel", "operation"]
-    text: str
-    span: Span | None
-    outer: int = 0  # how many sequential loops stand around it
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        return self.variable.shape
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GlobalUse:
-    """Iterations of `nest` touch a tensor, `strides` elements apart along each of its dims.
-
-    `inner` are the strides of the sequential loops inside, `width` the widest aligned vector.
-    """
-
-    nest: Nest
-    buffer: Buffer
-    strides: tuple[int | None, ...]
-    inner: tuple[int | None, ...]
-    width: int | None
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedUse:
-    """A use of a shared tile: by the iterations of `nest` (`elements[dim, *extents]`), or by the
-    lanes of a warp as the `patterns` say (`count` times each); all of it `times` times."""
-
-    buffer: Buffer
-    origin: Origin
-    mode: Mode
-    nest: Nest | None = None
-    elements: NDArray[np.int64] | None = None
-    patterns: tuple[Pattern, ...] = ()
-    count: int = 1
-    what: str = ""
-    times: int = 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UniformWrite:
-    """All of `threads` write one element of a fragment: its owners must be among them."""
-
-    var: Variable
-    element: tuple[int, ...]
-    threads: NDArray[np.int64]
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WidthLimit:
-    """`coalesced_width` of a loop or copy, and the widest its accesses allow."""
-
-    given: int
-    widest: int
-    because: str
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Product:
-    """One gemm of known sizes, `c[m, n] += a[m, k] @ b[k, n]`."""
-
-    op: TileOp
-    origin: Origin
-    a: Region
-    b: Region
-    c: Region
-    m: int
-    n: int
-    k: int
-
-    @property
-    def transpose_a(self) -> bool:
-        return bool(self.op.attr("transpose_A"))
-
-    @property
-    def transpose_b(self) -> bool:
-        return bool(self.op.attr("transpose_B"))
-
-    @property
-    def policy(self) -> GemmWarpPolicy:
-        return GemmWarpPolicy(int(self.op.attr("policy") or 0))
-
-    @property
-    def dtype(self) -> DType:
-        return self.a.buffer.dtype
 
 
 @dataclass(slots=True, eq=False)
@@ -203,25 +121,58 @@ class Builder:
     def part(self, region: Region, origin: Origin, rank: int | None = None) -> Variable | None:
         """The part of a fragment that an operation works on, its last `rank` dimensions; a
         variable of its own where that is not the whole buffer."""
+        found = self._index_of_part(region, rank)
+        if found is None:
+            return None
+        whole, shape, index = found
+        if index is None:
+            return whole
+        slices = _slices(index, len(shape))
+        if len(slices) > MAX_SLICES:
+            return None
+        own = fragment(self.unique(region_text(region)), shape, region.buffer.dtype.bits)
+        self.constraints += [Equals(own, whole, origin, index=one) for one in slices]
+        return own
+
+    def fix(self, region: Region, layout: Fragment, origin: Origin) -> None:
+        """An instruction has the matrix `region` of a fragment laid out as `layout`.
+
+        Slices of a larger tile lie alike, their registers one after the other, so that any of
+        them serves in turn.
+        """
+        found = self._index_of_part(region, len(layout.shape))
+        if found is None or found[1] != layout.shape:
+            return
+        whole, shape, index = found
+        if index is None:
+            self.constraints.append(Fixed(whole, layout, origin))
+            return
+        tiled = _repeated(layout, index, whole.shape)
+        if tiled is not None:
+            self.constraints.append(Fixed(whole, tiled, origin))
+            return
+        part = self.part(region, origin, len(shape))
+        if part is not None:
+            self.constraints.append(Fixed(part, layout, origin))
+
+    def _index_of_part(
+        self, region: Region, rank: int | None
+    ) -> tuple[Variable, tuple[int, ...], Layout | None] | None:
+        """A fragment, the extents of a region of it, and the element of the fragment at each
+        element of the region (and step of the loops around); None for all of it."""
         whole = self.fragment(region.buffer)
         shape = constant_shape(region.extents[-rank:] if rank else region.extents)
         if whole is None or shape is None:
             return None
-        offset = len(region.ranges) - len(shape)
         at_start = all(arith.constant_value(r.min) == 0 for r in region.ranges)
         if at_start and shape == whole.shape:
-            return whole
+            return whole, shape, None
+        offset = len(region.ranges) - len(shape)
         dims = {offset + d: d for d in range(len(shape))}
         index = index_map(region_indices(region, dims), {}, shape, self.counters, whole.shape)
         if index is None:
             return None
-        name = self.unique(region_text(region))
-        own = fragment(name, shape, region.buffer.dtype.bits)
-        slices = _slices(index, len(shape))
-        if len(slices) > MAX_SLICES:
-            return None
-        self.constraints += [Equals(own, whole, origin, index=one) for one in slices]
-        return own
+        return whole, shape, Layout(index.shape, index.map, out_shape=whole.shape)
 
     def nest(
         self,
@@ -336,12 +287,12 @@ class Builder:
         if not buffer.dtype.bits:
             return
         pitches = element_strides(buffer)
-        loop_vars: dict[int, ex.Var] = {dim: var for var, dim in nest.dims.items()}
+        own: dict[int, ex.Var] = {dim: var for var, dim in nest.dims.items()}
         strides = tuple(
-            _stride(indices, pitches, dim, loop_vars.get(dim)) for dim in range(len(nest.extents))
+            stride_along(indices, pitches, d, own.get(d)) for d in range(len(nest.extents))
         )
         inside = self.counters[nest.outer :]
-        inner = tuple(_stride(indices, pitches, -1, c.var) for c in inside)
+        inner = tuple(stride_along(indices, pitches, -1, c.var) for c in inside)
         vector = max(1, VECTOR_BITS // buffer.dtype.bits)
         aligned = aligned_width(buffer, indices, pitches, nest, strides)
         widest = None if aligned is None else min(vector, aligned)
@@ -358,102 +309,13 @@ class Builder:
         source = self.fragment(view.source)
         origin = Origin(f"the view `{view.name}`", view.span)
         same = view.dtype.bits == view.source.dtype.bits and view.strides is None
-        if source is None or not same or _size(var.shape) != _size(source.shape):
+        if source is None or not same or volume(var.shape) != volume(source.shape):
             self.unknown[view] = "it shows the registers of another fragment as another type"
             self.variables.pop(view, None)
             return
         flat = Layout.row_major(var.shape).offsets()
-        index = Layout.from_table(_unravel(flat, source.shape))
+        index = Layout.from_table(unravel(flat, source.shape))
         self.constraints.append(Equals(var, source, origin, index=index))
-
-
-def constant_shape(dims: Sequence[object]) -> tuple[int, ...] | None:
-    """Extents as ints, when all of them are known."""
-    found = tuple(arith.constant_value(d) for d in dims)
-    known = tuple(n for n in found if n is not None and n > 0)
-    return known if len(known) == len(found) and _size(known) <= MAX_POINTS else None
-
-
-def known_shape(buffer: Buffer) -> tuple[int, ...] | None:
-    """The extents of a tile whose element type is known too."""
-    return constant_shape(buffer.shape) if buffer.dtype.bits else None
-
-
-def storage_elements(buffer: Buffer, places: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Elements of a view as elements of the buffer it shows; None when they are of other widths.
-
-    Elements outside are brought inside: guards keep lanes that would touch them idle."""
-    shape = known_shape(buffer)
-    assert shape is not None
-    limits = np.array(shape).reshape(-1, *[1] * (places.ndim - 1))
-    inside = np.clip(places, 0, limits - 1)
-    while buffer.source is not None:
-        source = buffer.source
-        inner = known_shape(source)
-        if inner is None or source.dtype.bits != buffer.dtype.bits:
-            return None
-        pitches = element_strides(buffer)
-        if any(p is None for p in pitches):
-            return None
-        flat = sum(row * p for row, p in zip(inside, pitches, strict=True) if p is not None)
-        inside = _unravel(np.minimum(flat, _size(inner) - 1), inner)
-        buffer = source
-    return inside
-
-
-def aligned_width(
-    buffer: Buffer,
-    indices: Sequence[Index],
-    pitches: Sequence[int | None],
-    nest: Nest,
-    strides: Sequence[int | None],
-) -> int | None:
-    """The widest vector of a global access that starts at a multiple of its width and does not
-    straddle the edge of the tensor; None when sizes decide that are not known here.
-
-    Every step of the address other than along the contiguous dimension must be a multiple.
-    """
-    if any(p is None for p in pitches) or buffer.role == "pointer":
-        return None
-    unit = next((d for d, p in enumerate(pitches) if p == 1), None)
-    if unit is None:
-        return None
-    steps = [s for s in strides if s not in (None, 0, 1)]
-    for dim, (index, pitch) in enumerate(zip(indices, pitches, strict=True)):
-        assert pitch is not None
-        if dim == unit:
-            for factors, coefficient in arith.normal_form(index.base).items():
-                alone = len(factors) == 1 and any(
-                    factors[0] == arith.structure(v) for v in nest.dims
-                )
-                if not alone:
-                    steps.append(coefficient)
-            extent = arith.constant_value(buffer.shape[dim])
-            if extent is None:
-                return None
-            steps.append(extent)
-        elif buffer.shape[dim] != 1:
-            steps.append(pitch)
-    width = 128
-    for step in steps:
-        assert step is not None
-        while step % width:
-            width //= 2
-    return width
-
-
-def _stride(
-    indices: Sequence[Index], pitches: Sequence[int | None], dim: int, var: ex.Var | None
-) -> int | None:
-    total = 0
-    for index, pitch in zip(indices, pitches, strict=True):
-        step = step_of(index, dim, var)
-        if step == 0:
-            continue
-        if step is None or pitch is None:
-            return None
-        total += step * pitch
-    return total
 
 
 def _slices(index: Layout, rank: int) -> list[Layout]:
@@ -464,16 +326,21 @@ def _slices(index: Layout, rank: int) -> list[Layout]:
     return [Layout.from_table(table[..., k]) for k in range(table.shape[-1])]
 
 
-def _unravel(flat: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
-    return np.stack(np.unravel_index(flat, shape))
-
-
-def _size(shape: Sequence[int]) -> int:
-    total = 1
-    for extent in shape:
-        total *= extent
-    return total
+def _repeated(part: Fragment, index: Layout, shape: tuple[int, ...]) -> Fragment | None:
+    """The fragment of a whole tile of slices laid out as `part`; None when the slices that `index`
+    names do not start at multiples of their extents."""
+    tile = (*(1 for _ in shape[: len(shape) - len(part.shape)]), *part.shape)
+    outputs = len(shape)
+    starts = index.map.table.reshape(outputs, part.size, -1)[:, 0]
+    if any(whole % n for whole, n in zip(shape, tile, strict=True)):
+        return None
+    if np.any(starts % np.array(tile)[:, None]):
+        return None
+    leading = len(shape) - len(part.shape)
+    lifted = IndexMap.trace((*tile, part.replicas), lambda *x: part.map(*x[leading:]))
+    counts = tuple(whole // n for whole, n in zip(shape, tile, strict=True))
+    return Fragment.of_map(lifted).repeat(counts)
 
 
 def _points(extents: tuple[int, ...], shape: tuple[int, ...]) -> int:
-    return _size(extents) * _size(shape)
+    return volume(extents) * volume(shape)

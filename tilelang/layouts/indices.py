@@ -10,6 +10,7 @@ What depends on memory, on the block, or on sizes known only when the kernel run
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +22,7 @@ from tilelang.layout.lazy import np
 from tilelang.program import arith
 from tilelang.program import expr as ex
 from tilelang.program import stmt as st
-from tilelang.program.buffer import Buffer, Region
+from tilelang.program.buffer import Region
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,15 +85,12 @@ def index_map(
 ) -> Layout | None:
     """The element of `buffer` that each iteration touches, over `extents` and the counters it
     depends on; None when that is not known. `loop` numbers the variables of the nest."""
-    simple = _identity_of(indices, loop, extents, buffer)
+    simple = _identity_of(indices, loop, extents)
     if simple is not None:
         return simple
     used = [c for c in counters if any(_mentions(i.base, c.var) for i in indices)]
     domain = (*extents, *(len(c.values) for c in used))
-    points = 1
-    for extent in domain:
-        points *= extent
-    if points > MAX_POINTS:
+    if math.prod(domain) > MAX_POINTS:
         return None
     values: dict[ex.Var, Any] = {
         var: _axis(np.arange(extents[dim]), dim, len(domain)) for var, dim in loop.items()
@@ -182,19 +180,6 @@ def step_of(index: Index, dim: int, var: ex.Var | None) -> int | None:
     return own + step
 
 
-def element_strides(buffer: Buffer) -> tuple[int | None, ...]:
-    """Elements in memory from one index to the next, per dimension; None where not known."""
-    if buffer.strides is not None:
-        return tuple(arith.constant_value(s) for s in buffer.strides)
-    strides: list[int | None] = []
-    pitch: int | None = 1
-    for extent in reversed(buffer.shape):
-        strides.append(pitch)
-        number = arith.constant_value(extent)
-        pitch = None if pitch is None or number is None else pitch * number
-    return tuple(reversed(strides))
-
-
 def variables_of(exprs: Sequence[ex.Expr]) -> Iterator[ex.Var]:
     """Every variable the expressions depend on, through named values too."""
     for expr in exprs:
@@ -209,7 +194,6 @@ def _identity_of(
     indices: Sequence[Index],
     loop: Mapping[ex.Var, int],
     extents: tuple[int, ...],
-    buffer: tuple[int, ...],
 ) -> Layout | None:
     """The common cases by shape alone: `x[i, j]`, `x[i]`, whole tiles of a copy."""
     dims: list[int] = []
@@ -220,7 +204,6 @@ def _identity_of(
             dims.append(index.dim)
         else:
             return None
-    del buffer
     return _picked(extents, tuple(dims))
 
 

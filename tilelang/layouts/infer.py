@@ -23,8 +23,10 @@ from tilelang.layout.constraints import (
 from tilelang.layout.solution import Solution
 from tilelang.layout.solve import solve
 from tilelang.layouts import findings
-from tilelang.layouts.builder import Builder, SharedUse, known_shape
+from tilelang.layouts.addresses import known_shape
+from tilelang.layouts.builder import Builder
 from tilelang.layouts.collect import Collected, collect
+from tilelang.layouts.demands import SharedUse
 from tilelang.layouts.layout_map import LaunchLayouts, LayoutMap
 from tilelang.layouts.machine import Machine, machine_of
 from tilelang.layouts.shared import SharedLayout, choose_layout, count_conflicts

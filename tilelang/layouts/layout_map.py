@@ -16,6 +16,7 @@ from typing import Literal
 from tilelang.layout.constraints import AnyLayout, Variable
 from tilelang.layout.draw import draw_svg, draw_text
 from tilelang.layout.fragment import Fragment
+from tilelang.layout.layout import Layout
 from tilelang.layout.solution import Conversion, Solution
 from tilelang.layouts.machine import Machine
 from tilelang.layouts.shared import BankUse
@@ -71,6 +72,13 @@ class Entry:
         """32-bit registers a thread spends on a fragment."""
         if self.kind == "fragment" and isinstance(self.layout, Fragment):
             return self.layout.registers(self.bits)
+        return None
+
+    @property
+    def bytes(self) -> int | None:
+        """Shared memory a tile takes, padding included."""
+        if self.kind == "shared" and isinstance(self.layout, Layout):
+            return -(-self.layout.storage * self.bits // 8)
         return None
 
     @property

@@ -16,7 +16,8 @@ from tilelang.layout.constraints import Mode, Origin, Variable
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
-from tilelang.layouts.builder import SharedUse, known_shape
+from tilelang.layouts.addresses import known_shape
+from tilelang.layouts.demands import SharedUse
 from tilelang.layouts.machine import Machine
 from tilelang.layouts.swizzles import Candidate, candidates, plain
 from tilelang.program.buffer import Buffer
@@ -107,7 +108,7 @@ def count_conflicts(
     """The conflicts of a layout that the author chose."""
     shape, bits = layout.shape, buffer.dtype.bits
     found = [access for use in uses for access in _accesses(use, nests, shape, bits, machine)]
-    given = Candidate("given", layout, layout.offsets().ravel())
+    given = Candidate.of("given", layout)
     return SharedLayout(
         layout, f"given by {annotation}", _bank_uses(given, found, bits, machine), annotation
     )
@@ -232,9 +233,7 @@ def _counted(
     spread = candidate.offsets[
         np.minimum(places[:, None] + np.arange(width), len(candidate.offsets) - 1)
     ]
-    vector = width
-    while vector > 1 and not _runs(spread, vector):
-        vector //= 2
+    vector = min(width, candidate.vector)
     size = max(1, vector * bits // 8)
     degree, passes = 1, 0
     for start in range(0, width, vector):
@@ -242,9 +241,3 @@ def _counted(
         counted = bank_conflicts(addresses, size, banks)
         degree, passes = max(degree, counted.degree), passes + counted.transactions
     return _Cost(degree, passes, width // vector)
-
-
-def _runs(spread: np.ndarray, vector: int) -> bool:
-    groups = spread.reshape(len(spread), -1, vector)
-    first = groups[:, :, :1]
-    return bool((groups == first + np.arange(vector)).all() and not np.any(first % vector))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tilelang.layout.constraints import Variable, variables_of
 from tilelang.layout.loops import replicated
 from tilelang.layout.solution import Solution
-from tilelang.layouts.builder import UNKNOWN, Builder, known_shape
+from tilelang.layouts.addresses import known_shape
+from tilelang.layouts.builder import UNKNOWN, Builder
 from tilelang.layouts.collect import Collected
 from tilelang.layouts.layout_map import Entry, LaunchLayouts
 from tilelang.layouts.machine import Machine
@@ -75,6 +76,8 @@ class Solved:
                     first_thread=b.first_thread, threads=b.threads,
                 )  # fmt: skip
         reason = self.collected.reasons.get(buffer)
+        if reason is None and known_shape(buffer) is None:
+            reason = UNKNOWN
         if reason is None:
             known = self.collected.threads is not None
             reason = "nothing uses it" if known else "the number of threads is not known here"

@@ -25,15 +25,23 @@ from tilelang.layout.swizzle import (
 )
 
 WORD_BITS = 32
+MAX_VECTOR = 128  # elements of one bit in 16 bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A layout, what it is called, and its offsets by row-major position."""
+    """A layout, what it is called, its offsets by row-major position, and the widest vector that
+    is one run of memory everywhere in it."""
 
     name: str
     layout: Layout
     offsets: np.ndarray
+    vector: int
+
+    @classmethod
+    def of(cls, name: str, layout: Layout) -> Candidate:
+        """What there is to know of a layout."""
+        return cls(name, layout, layout.offsets().ravel(), layout.vector_width(limit=MAX_VECTOR))
 
     @property
     def extra(self) -> int:
@@ -51,7 +59,7 @@ def candidates(shape: tuple[int, ...], bits: int) -> Iterator[Candidate]:
 @lru_cache(maxsize=512)
 def plain(shape: tuple[int, ...]) -> Candidate:
     """Row-major."""
-    return _candidate("row-major", Layout.row_major(shape))
+    return Candidate.of("row-major", Layout.row_major(shape))
 
 
 @lru_cache(maxsize=256)
@@ -60,7 +68,7 @@ def named(shape: tuple[int, ...], bits: int) -> tuple[Candidate, ...]:
     widest = swizzle_mode(shape, bits)
     modes = [m for m in SwizzleMode if 0 < m.value <= widest.value]
     return tuple(
-        _candidate(f"{mode.value}-byte swizzle", bank_swizzle(shape, bits, mode))
+        Candidate.of(f"{mode.value}-byte swizzle", bank_swizzle(shape, bits, mode))
         for mode in sorted(modes, key=lambda m: -m.value)
         if CHUNK_BITS % bits == 0 and shape[-1] * bits % mode.row_bits == 0
     )
@@ -114,7 +122,7 @@ def _padded(shape: tuple[int, ...], bits: int) -> Iterator[Candidate]:
             layout = Layout(
                 shape, lambda *x, s=stored: linear_index(x, s), out_shape=(math.prod(stored),)
             )
-            yield _candidate(f"rows padded to {pitch} elements, an odd number of {name}", layout)
+            yield Candidate.of(f"rows padded to {pitch} elements, an odd number of {name}", layout)
 
 
 def _xored(name: str, shape: tuple[int, ...], xor: Xor) -> Candidate:
@@ -122,8 +130,4 @@ def _xored(name: str, shape: tuple[int, ...], xor: Xor) -> Candidate:
         plain_offset = linear_index(x, shape)
         return plain_offset ^ plain_offset // xor.div % xor.extent * xor.mul
 
-    return _candidate(name, Layout(shape, offset, out_shape=(math.prod(shape),)))
-
-
-def _candidate(name: str, layout: Layout) -> Candidate:
-    return Candidate(name, layout, layout.offsets().ravel())
+    return Candidate.of(name, Layout(shape, offset, out_shape=(math.prod(shape),)))

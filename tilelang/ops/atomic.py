@@ -6,12 +6,10 @@ After:  for i0, i1 in T.Parallel(64, 64): T.atomic_add(C[by * 64 + i0, bx * 64 +
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from tilelang.ir import build, tirx
-from tilelang.ir.layout_context import LayoutContext
 from tilelang.ir.tile_op import (
     LowerContext,
     TileOp,
@@ -21,8 +19,7 @@ from tilelang.ir.tile_op import (
     op_of,
     parallel_nest,
 )
-from tilelang.layout.constraints import Constraint
-from tilelang.ops.elementwise import pair_constraints, pair_regions
+from tilelang.ops.elementwise import pair_regions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,10 +44,6 @@ class Atomic(TileOp):
 
     def writes(self) -> tuple[TileRegion, ...]:
         return (self.dst,)
-
-    def constrain(self, ctx: LayoutContext) -> Iterator[Constraint]:
-        if isinstance(self.value, TileRegion):
-            yield from pair_constraints(ctx, self.value, self.dst)
 
     def lower_cpu(self, ctx: LowerContext) -> tirx.Stmt:
         if not isinstance(self.value, TileRegion):

@@ -6,15 +6,12 @@ After:  for i0, i1 in T.Parallel(64, 32): A_s[i0, i1] = A[by * 64 + i0, k * 32 +
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilelang.ir import build, tirx
-from tilelang.ir.layout_context import LayoutContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, parallel_nest
-from tilelang.layout.constraints import Constraint
-from tilelang.ops.elementwise import pair_constraints, pair_regions
+from tilelang.ops.elementwise import pair_regions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,9 +33,6 @@ class Copy(TileOp):
 
     def writes(self) -> tuple[TileRegion, ...]:
         return (self.dst,)
-
-    def constrain(self, ctx: LayoutContext) -> Iterator[Constraint]:
-        yield from pair_constraints(ctx, self.src, self.dst, self.coalesced_width)
 
     def lower_cpu(self, ctx: LowerContext) -> tirx.Stmt:
         pairing = pair_regions(ctx, self.src, self.dst)

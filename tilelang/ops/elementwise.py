@@ -7,13 +7,10 @@ themselves are the business of `passes.guard_bounds`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilelang.ir import build, tirx
-from tilelang.ir.layout_context import LayoutContext
 from tilelang.ir.tile_op import LowerContext, TileRegion, loop_vars
-from tilelang.layout.constraints import Constraint, Kind, Mode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,32 +60,6 @@ def pair_regions(ctx: LowerContext, src: TileRegion, dst: TileRegion) -> Pairing
         build.all_of(src_inside, ctx.span),
         build.all_of(dst_inside, ctx.span),
     )
-
-
-def pair_constraints(
-    ctx: LayoutContext, src: TileRegion, dst: TileRegion, limit: int | None = None
-) -> Iterator[Constraint]:
-    """An operation that moves `src` to `dst` element by element, as a loop over both.
-
-    Nothing to say when no fragment takes part, or sizes are only known at run time.
-    """
-    kinds = [ctx.variable(r.buffer) for r in (src, dst)]
-    if not any(v is not None and v.kind is Kind.FRAGMENT for v in kinds):
-        return
-    src_dims = [d for d, e in enumerate(src.extents) if not build.is_int(e, 1)]
-    dst_dims = [d for d, e in enumerate(dst.extents) if not build.is_int(e, 1)]
-    sizes = [build.int_value(dst.extents[d]) for d in dst_dims]
-    known = [size for size in sizes if size is not None]
-    if len(src_dims) != len(dst_dims) or len(known) != len(sizes) or not known:
-        return
-    variables = [tirx.Var(f"i{n}", "int32") for n in range(len(known))]
-    nest = ctx.loop([str(ctx.origin.op)], known)
-    sides = ((src, src_dims, Mode.READ), (dst, dst_dims, Mode.WRITE))
-    for region, dims, mode in sides:
-        places = region.place(dict(zip(dims, variables, strict=True)))
-        found = ctx.access(nest, variables, region.buffer, places, mode, ctx.origin, limit)
-        if found is not None:
-            yield found
 
 
 def pair_extents(ctx: LowerContext, src: TileRegion, dst: TileRegion) -> list[Axis]:

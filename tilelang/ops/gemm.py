@@ -7,16 +7,12 @@ is `gemm_cpu`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
-from tilelang.ir.layout_context import LayoutContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion
-from tilelang.layout.constraints import Constraint
 from tilelang.ops.gemm_cpu import cpu_gemm
-from tilelang.ops.gemm_layouts import gemm_constraints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +28,7 @@ class Gemm(TileOp):
     B: TileRegion
     C: TileRegion
     clear_accum: tirx.Expr | None = None
+    mbar: TileRegion | None = None
     transpose_A: bool = False
     transpose_B: bool = False
     policy: int | None = None
@@ -76,9 +73,6 @@ class Gemm(TileOp):
     def load_b(self, k: tirx.Expr, n: tirx.Expr) -> tirx.Expr:
         """The element of op(B) at row `k`, column `n`."""
         return _element(self.B, (n, k) if self.transpose_B else (k, n))
-
-    def constrain(self, ctx: LayoutContext) -> Iterator[Constraint]:
-        return gemm_constraints(self, ctx)
 
     def lower_cpu(self, ctx: LowerContext) -> tirx.Stmt:
         return cpu_gemm(self, ctx)

@@ -88,9 +88,10 @@ class _Blocked:
     k: int
 
     def lower(self) -> tirx.Stmt:
+        tirx.ensure_op("prefetch")
+        tirx.ensure_op("prefetch_slot")
         lanes = max(2, host_cpu().vector_bits // _BITS[self.computed])
-        registers = 32 if host_cpu().vector_bits >= 512 else 16
-        self.tile = choose_tile(self.m, self.n, lanes, registers)
+        self.tile = choose_tile(self.m, self.n, lanes, host_cpu().vector_registers)
         parts: list[tirx.Stmt] = []
         load_a, packed_a = self._operand_a(parts)
         load_b, packed_b = self._operand_b(parts)
@@ -137,22 +138,31 @@ class _Blocked:
         columns = pieces(self.n, self.tile.columns, lanes)
         by_rows = self.k * self.n * _BITS[self.computed] // 8 <= _B_IN_CACHE
         out = []
+        self.steps = sum(r.count for r in rows) * sum(c.count for c in columns)
+        done = 0
         for outer in rows if by_rows else columns:
             first = self._var("m0" if by_rows else "n0")
             inside = []
+            per_outer = sum(inner.count for inner in (columns if by_rows else rows))
+            before = done
             for inner in columns if by_rows else rows:
                 second = self._var("n0" if by_rows else "m0")
                 row = (outer, first) if by_rows else (inner, second)
                 column = (inner, second) if by_rows else (outer, first)
-                body = self._block(*row, *column, load_a, load_b)
+                turn = build.mul(first, self._int(per_outer), self._span)
+                turn = build.add(build.add(turn, second, self._span), self._int(before))
+                before += inner.count
+                slot = build.call("prefetch_slot", [turn, self._int(self.steps)], span=self._span)
+                body = self._block(*row, *column, load_a, load_b, build.evaluate(slot, self._span))
                 inside.append(build.loop(second, self._int(inner.count), body, span=self._span))
+            done += outer.count * per_outer
             body = build.seq(inside, self._span)
             out.append(build.loop(first, self._int(outer.count), body, span=self._span))
         return out
 
     def _block(
         self, rows: Piece, m0: tirx.Var, columns: Piece, n0: tirx.Var,
-        load_a: Element, load_b: Element,
+        load_a: Element, load_b: Element, slot: tirx.Stmt,
     ) -> tirx.Stmt:  # fmt: skip
         """One register tile: load, multiply, store."""
         row = self._offset(rows.start, m0, rows.size)
@@ -163,6 +173,7 @@ class _Blocked:
             [
                 tirx.AllocBuffer(acc, None, self._span),
                 self._load_tile(acc, tile, row, column),
+                slot,
                 self._multiply(acc, tile, row, column, load_a, load_b),
                 self._store_tile(acc, tile, row, column),
             ],

@@ -33,6 +33,7 @@ class Im2col(TileOp):
     stride: int
     dilation: int
     pad: int
+    eviction_policy: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.img.extents) != 4:

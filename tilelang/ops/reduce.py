@@ -11,15 +11,13 @@ Along another dimension the inner dimensions keep one running value each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
-from tilelang.ir.layout_context import LayoutContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars, parallel_nest
 from tilelang.ir.visit import substitute
-from tilelang.layout.constraints import Constraint, Reduced
 from tilelang.ops.combine import accumulator_dtype, combine, identity, prepare
 
 # Running values of a contiguous reduction: enough vector registers to hide the latency of one
@@ -65,16 +63,6 @@ class Reduce(TileOp):
         moving = [d for d in others if not build.is_int(self.src.extents[d], 1)]
         landing = [d for d, e in enumerate(self.dst.extents) if not build.is_int(e, 1)]
         return list(zip(moving, landing, strict=True))
-
-    def constrain(self, ctx: LayoutContext) -> Iterator[Constraint]:
-        source, out = ctx.fragment(self.src), ctx.fragment(self.dst)
-        if source is None or out is None:
-            return
-        axis = self.axis
-        kept = tuple(n for d, n in enumerate(source.shape) if d != axis)
-        whole = tuple(1 if d == axis else n for d, n in enumerate(source.shape))
-        if out.shape in (kept, whole):
-            yield Reduced(out, source, axis, ctx.origin)
 
     def lower_cpu(self, ctx: LowerContext) -> tirx.Stmt:
         extents = self.src.constant_extents

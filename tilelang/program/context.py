@@ -34,6 +34,8 @@ class CallSite:
     positional: tuple[Span, ...] = ()
     keywords: tuple[tuple[str, Span], ...] = ()
     function: Span | None = None
+    names: tuple[str, ...] = ()  # the parameters that positions stand for
+    keyword_names: tuple[tuple[str, Span], ...] = ()  # where the names of keywords stand
 
 
 class Trace:
@@ -146,16 +148,27 @@ def current_span() -> Span | None:
 
 
 def argument_span(keyword: str, position: int | None = None) -> Span | None:
-    """The span of one argument of the language call in progress, or of the whole call."""
+    """The span of one argument of the language call in progress, or of the whole call.
+
+    `position` is needed for a variadic parameter only: the others are found by name.
+    """
     trace = active_trace()
     if trace is None:
         return None
     for name, span in trace.call_site.keywords:
         if name == keyword:
             return span
+    if position is None and keyword in trace.call_site.names:
+        position = trace.call_site.names.index(keyword)
     if position is not None and position < len(trace.call_site.positional):
         return trace.call_site.positional[position]
     return trace.span
+
+
+def keyword_span(keyword: str) -> Span | None:
+    """The span of the name of a keyword argument of the call in progress."""
+    trace = active_trace()
+    return None if trace is None else dict(trace.call_site.keyword_names).get(keyword)
 
 
 def called_name_span(name: str) -> Span | None:

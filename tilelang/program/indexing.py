@@ -31,7 +31,11 @@ def setitem(buffer: bf.Buffer, index: Any, value: Any) -> None:
     """`buffer[index] = value`, cast to the buffer's dtype; slices store elementwise."""
     trace = active_trace()
     if trace is None:
-        reject("TL169", f"`{buffer.name}` can only be written inside a kernel")
+        reject(
+            "TL169",
+            f"`{buffer.name}` can only be written inside a kernel",
+            help="write it in a function decorated with `@T.prim_func` or `@tilelang.jit`",
+        )
     target = getitem(buffer, index)
     if isinstance(target, Unknown) or contains_unknown(value):
         return
@@ -83,6 +87,8 @@ def region_getitem(region: bf.Region, index: Any) -> Any:
             "TL203",
             f"region of `{region.buffer.name}` has {len(free)} sliced dimension(s), "
             f"got {len(indices)} index(es)",
+            labels=_declared(region.buffer),
+            help=f"write exactly {len(free)} index(es), relative to the region",
         )
     full: list[Any] = [r.min for r in region.ranges]
     for dimension, i in zip(free, indices, strict=True):
@@ -101,7 +107,11 @@ def length(buffer: bf.Buffer) -> int:
     first = buffer.shape[0]
     if isinstance(first, int):
         return first
-    reject("TL152", f"len({buffer.name}) is `{first}`, only known when the kernel runs")
+    reject(
+        "TL152",
+        f"len({buffer.name}) is `{first}`, only known when the kernel runs",
+        help=f"use `{buffer.name}.shape[0]`, which is an expression of the kernel",
+    )
 
 
 def refuse_truth(buffer: bf.Buffer) -> NoReturn:
@@ -130,7 +140,12 @@ def _check_count(buffer: bf.Buffer, indices: tuple[Any, ...]) -> None:
 def _index(buffer: bf.Buffer, dimension: int, index: Any) -> ex.Expr:
     """One scalar index: an integer, negative ones counted from the end, in bounds if known."""
     if isinstance(index, str) or index is None or isinstance(index, (float, list)):
-        reject("TL234", f"`{index!r}` is not an index of `{buffer.name}`")
+        reject(
+            "TL234",
+            f"`{index!r}` is not an index of `{buffer.name}`",
+            labels=_declared(buffer),
+            help="index with integers or integer expressions",
+        )
     value = operators.as_expr(index)
     if value.dtype.is_float:
         reject(
@@ -158,6 +173,7 @@ def _out_of_bounds(buffer: bf.Buffer, dimension: int, number: int) -> None:
         f"index {number} is out of bounds for dimension {dimension} of `{buffer.name}` "
         f"(extent {buffer.shape[dimension]})",
         labels=_declared(buffer),
+        help=f"use an index below {buffer.shape[dimension]}; -1 is the last element",
     )
 
 
@@ -207,7 +223,12 @@ def _check_slice(buffer: bf.Buffer, dimension: int, begin: ex.Expr, extent: ex.E
     """Reject what is surely empty or outside an on-chip buffer; global edges may be ragged."""
     size, first = arith.constant_value(extent), arith.constant_value(begin)
     if size is not None and size < 0:
-        reject("TL226", f"slice of `{buffer.name}` ends before it starts (extent {size})")
+        reject(
+            "TL226",
+            f"slice of `{buffer.name}` ends before it starts (extent {size})",
+            labels=_declared(buffer),
+            help="exchange the bounds",
+        )
     limit = buffer.shape[dimension]
     if size is None or first is None or not isinstance(limit, int):
         return
@@ -217,7 +238,12 @@ def _check_slice(buffer: bf.Buffer, dimension: int, begin: ex.Expr, extent: ex.E
         f"slice [{first}:{first + size}] exceeds dimension {dimension} of `{buffer.name}` "
         f"(extent {limit})"
     )
-    found = {"label": f"reaches element {first + size - 1}", "labels": _declared(buffer)}
+    fits = f"[{first}:{limit}]" if first < limit else f"[0:{limit}]"
+    found: dict[str, Any] = {
+        "label": f"reaches element {first + size - 1}",
+        "labels": _declared(buffer),
+        "help": f"slice at most `{fits}`",
+    }
     if buffer.is_global and 0 <= first < limit:
         # Legal, but a constant that hangs over the edge is rarely meant.
         warn(
@@ -285,6 +311,8 @@ def _element(
             "TL202",
             f"`{source.buffer.name}` gives {len(sliced)} dimension(s), "
             f"`{target.buffer.name}` takes {len(loop_vars)}",
+            labels=_declared(source.buffer) + _declared(target.buffer),
+            help="slice as many dimensions on both sides, or use `T.copy`",
         )
     full = [r.min for r in source.ranges]
     for dimension, loop_var in zip(sliced, loop_vars, strict=True):

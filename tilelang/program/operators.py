@@ -49,7 +49,16 @@ def binary(op: str, left: Any, right: Any) -> Any:
     if op in _INTEGER_ONLY and lhs.dtype.is_float:
         reject("TL236", f"`{op}` needs integers, got {lhs.dtype}", help="cast with `T.cast` first")
     if op in _DIVISIONS and isinstance(rhs, ex.Const) and rhs.value == 0 and not lhs.dtype.is_float:
-        reject("TL117", f"division by zero in `{lhs} {op} {rhs}`")
+        reject(
+            "TL117", f"division by zero in `{lhs} {op} {rhs}`", help="divide by something else than 0"
+        )
+    bits = lhs.dtype.bits  # 0 for a dtype that is not chosen yet
+    if op in ("<<", ">>") and bits and isinstance(rhs, ex.Const) and not 0 <= rhs.value < bits:
+        reject(
+            "TL117",
+            f"`{lhs} {op} {rhs}` shifts {lhs.dtype} by {rhs.value} bits",
+            help=f"shift by 0 to {bits - 1} bits, or cast to a wider dtype first",
+        )
     folded = _fold(op, lhs, rhs)
     if folded is not None:
         return folded
@@ -73,7 +82,11 @@ def as_operands(left: Any, right: Any, op: str) -> tuple[ex.Expr, ex.Expr]:
         return first, second
     common = promote(lhs.dtype, rhs.dtype)
     if common is None:
-        reject("TL236", f"`{op}` cannot combine {lhs.dtype} and {rhs.dtype}")
+        reject(
+            "TL236",
+            f"`{op}` cannot combine {lhs.dtype} and {rhs.dtype}",
+            help="cast one side with `T.cast`",
+        )
     return cast(lhs, common), cast(rhs, common)
 
 
@@ -110,7 +123,7 @@ def cast(value: Any, dtype: Any) -> Any:
         return value
     target = as_dtype(dtype)
     if target is None:
-        reject("TL230", f"{dtype!r} is not a dtype")
+        reject("TL230", f"{dtype!r} is not a dtype", help="for example `T.float16` or 'int8'")
     value = _value(value, "cast")
     if not isinstance(value, ex.Expr):
         return constant(value, target)
@@ -140,6 +153,7 @@ def constant(value: ex.Number, dtype: DType) -> ex.Expr:
                 f"{value} does not fit {dtype} ({low} … {high})",
                 severity=Severity.WARNING,
                 notes=(f"it wraps to {(number - low) % (high - low + 1) + low}",),
+                help="use a wider dtype, or a constant in range",
             )
             number = (number - low) % (high - low + 1) + low
         return ex.Const(number, dtype, current_span())
@@ -239,7 +253,10 @@ def truth(value: ex.Expr) -> bool:
 def _fold(op: str, lhs: ex.Expr, rhs: ex.Expr) -> Any:
     """A Python number or constant when the result is known, `lhs`/`rhs` for neutral elements."""
     if isinstance(lhs, ex.Const) and isinstance(rhs, ex.Const):
-        value = _ARITHMETIC[op](lhs.value, rhs.value)
+        try:
+            value = _ARITHMETIC[op](lhs.value, rhs.value)
+        except (ZeroDivisionError, OverflowError):
+            return None  # an infinity or NaN, which the device computes as IEEE 754 says
         if op in ex.COMPARISONS:
             return ex.Const(bool(value), ex.BOOL, current_span())
         return constant(value, lhs.dtype)
@@ -306,7 +323,11 @@ def _value(value: Any, what: str) -> Any:
     item = getattr(value, "item", None)  # NumPy scalars
     if item is not None and getattr(value, "shape", None) == ():
         return item()
-    reject("TL116", f"{type(value).__name__} cannot be part of an expression ({what})")
+    reject(
+        "TL116",
+        f"{type(value).__name__} cannot be part of an expression ({what})",
+        help="use a number, an element of a buffer, or an expression of them",
+    )
 
 
 def _is_container(value: Any) -> bool:

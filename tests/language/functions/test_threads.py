@@ -19,7 +19,7 @@ PROGRAMS = [
     ("absent axis", "I[0] = T.get_thread_binding(1)", "I[0] = 0"),
     ("block index", "I[0] = T.get_block_binding()", "I[0] = bx"),
     ("all thread axes", "(column,) = T.get_thread_bindings()\nI[0] = column",
-     "column = tx\nI[0] = column"),
+     "I[0] = tx"),
     ("barrier", "T.sync_threads()", "T.sync_threads()"),
     ("named barrier", "T.sync_threads(3, 64)", "T.sync_threads(3, 64)"),
     ("end of a thread", "if bx > 1:\n    T.thread_return()", "if bx > 1:\n    T.thread_return()"),
@@ -69,7 +69,7 @@ def test_program(body: str, expected: str) -> None:
 ERRORS: list[tuple[str, str, str]] = [
     ("axis", """
         I[0] = T.get_thread_binding(3)
-        #      ^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] `dim=3` of
+        #                           ^ error[TL117] `dim=3` of
      """, ""),
     ("named barrier count", """
         T.sync_threads(1, 100)
@@ -121,11 +121,11 @@ ERRORS: list[tuple[str, str, str]] = [
      """, "global memory"),
     ("asynchronous store", """
         T.async_copy(s, A[0, 0])
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^ error[TL208] `src` of `T.async_copy` is `s`
+     #               ^ error[TL208] `src` of `T.async_copy` is `s`
      """, "T.copy"),
     ("tcgen05 accumulator", """
         T.tcgen05_gemm(s, t, f, mbar=None)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL208] `f`, which is in fragment memory
+     #                       ^ error[TL208] `f`, which is in fragment memory
      """, "T.alloc_tmem"),
     ("cluster copy without receiver", """
         T.copy_cluster(A[0, 0], s)
@@ -137,31 +137,31 @@ ERRORS: list[tuple[str, str, str]] = [
      """, "104"),
     ("swizzle order", """
         T.use_swizzle(8, order="rows")
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] did you mean `row`?
+     #                         ^^^^^^ error[TL117] did you mean `row`?
      """, "'mlx'"),
     ("layout shape", """
         T.annotate_layout({s: T.Layout((64, 32), lambda i, j: (i, j))})
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL308]
+     #                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL308]
      """, "(32, 64)"),
     ("layout rank", """
         T.annotate_layout({s: lambda i: i})
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL308] takes 1 index(es)
+     #                    ^^^^^^^^^^^^^^^^ error[TL308] takes 1 index(es)
      """, "2 index"),
     ("layout without threads", """
         T.annotate_layout({f: T.Layout((32, 32), lambda i, j: i + j)})
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL303] names no threads
+     #                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL303] names no threads
      """, "T.Fragment"),
     ("layout of an element", """
         T.annotate_layout({s[0, 0]: lambda i, j: (i, j)})
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL116] `s` itself is meant
+     #                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL116] `s` itself is meant
      """, "whole buffers"),
     ("layout that is no index", """
         T.annotate_layout({s: lambda i, j: "i"})
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL311] gives no index
+     #                    ^^^^^^^^^^^^^^^^^^^^^ error[TL311] gives no index
      """, "tuple of integers"),
     ("hit ratio", """
         T.annotate_l2_hit_ratio({A: 2})
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] not in (0, 1]
+     #                          ^^^^^^ error[TL117] not in (0, 1]
      """, ""),
     ("extern name", """
         T.call_extern("int32", 5)

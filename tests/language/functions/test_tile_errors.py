@@ -10,15 +10,15 @@ from tests.support.tiles import check_tiles, diagnostics_in
 CASES: list[tuple[str, str, str]] = [
     ("copy: ranks", """
         T.copy(D, s)
-     #  ^^^^^^^^^^^^ error[TL201] `D` of rank 3 and `s` of rank 2
+     #         ^ error[TL201] `D` of rank 3 and `s` of rank 2
      """, "`D[i, :, :]`"),
     ("copy: whole tensor into a tile", """
         T.copy(A, s)
-     #  ^^^^^^^^^^^^ error[TL202] 128 elements in dimension 0 of `A`, 32 in dimension 0 of `s`
+     #         ^ error[TL202] 128 elements in dimension 0 of `A`, 32 in dimension 0 of `s`
      """, "`A[i * 32, j * 64]`"),
     ("copy: swapped", """
         T.copy(s, t)
-     #  ^^^^^^^^^^^^ error[TL202] 32 elements in dimension 0 of `s`
+     #         ^ error[TL202] 32 elements in dimension 0 of `s`
      """, "T.transpose"),
     ("copy: a slice larger than the tile", """
         T.copy(A[0:64, 0:64], s)
@@ -38,7 +38,7 @@ CASES: list[tuple[str, str, str]] = [
      """, "allocate a larger `s`"),
     ("copy: not a buffer", """
         T.copy(0, s)
-     #  ^^^^^^^^^^^^ error[TL116] `src` of `T.copy` is `0`
+     #         ^ error[TL116] `src` of `T.copy` is `0`
      """, "A[i:i + n, :]"),
     ("copy: inside T.Parallel", """
         for i in T.Parallel(32):
@@ -47,7 +47,7 @@ CASES: list[tuple[str, str, str]] = [
      """, "out of the loop"),
     ("copy: instruction", """
         T.copy(A[0, 0], s, prefer_instruction="cpasync")
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] `cp_async`?
+     #                                        ^^^^^^^^^ error[TL117] `cp_async`?
      """, "'tma', 'cp_async', 'sync'"),
     ("copy: annotation key", """
         T.copy(A, B, annotations={"coalesced_with": 4})
@@ -63,15 +63,15 @@ CASES: list[tuple[str, str, str]] = [
      """, "second buffer"),
     ("copy: a reducer", """
         T.copy(acc, g)
-     #  ^^^^^^^^^^^^^^ error[TL187] reducer `acc` is used in `T.copy`
+     #         ^^^ error[TL187] reducer `acc` is used in `T.copy`
      """, "finalize_reducer"),
     ("copy: a barrier", """
         T.copy(full, I[0:2])
-     #  ^^^^^^^^^^^^^^^^^^^^ error[TL208] `full`, which is in barrier memory
+     #         ^^^^ error[TL208] `full`, which is in barrier memory
      """, "tile"),
     ("transpose: shape", """
         T.transpose(s, z)
-     #  ^^^^^^^^^^^^^^^^^ error[TL214] needs a destination (64, 32), `z` is (32, 128)
+     #                 ^ error[TL214] needs a destination (64, 32), `z` is (32, 128)
      """, "(64, 32)"),
     ("transpose: rank", """
         T.transpose(g, g)
@@ -83,7 +83,7 @@ CASES: list[tuple[str, str, str]] = [
      """, ""),
     ("im2col: image", """
         T.im2col(A, s, 0, 0, 3, 1, 1, 1)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL201] rank 2, not 4
+     #           ^ error[TL201] rank 2, not 4
      """, "(N, H, W, C)"),
     ("gemm: K", """
         T.gemm(s, s, f)
@@ -99,16 +99,16 @@ CASES: list[tuple[str, str, str]] = [
      """, "`transpose_B=False`"),
     ("gemm: M and N", """
         T.gemm(t, s, f)
-     #  ^^^^^^^^^^^^^^^ error[TL205] M is 64 in `t` and 32 in `f` and N is 64 in `s` and 32 in `f`
+     #               ^ error[TL205] M is 64 in `t` and 32 in `f` and N is 64 in `s` and 32 in `f`
      """, "`transpose_A=True` and `transpose_B=True`"),
     ("gemm: N", """
         T.gemm(s, t, tm)
         T.gemm(m, m, c)
-     #  ^^^^^^^^^^^^^^^ error[TL205] N is 32 in `m` and 1 in `c`
+     #               ^ error[TL205] N is 32 in `m` and 1 in `c`
      """, "shape (32, 32)"),
     ("gemm: rank", """
         T.gemm(w, t, f)
-     #  ^^^^^^^^^^^^^^^ error[TL207] `w` of shape (2, 32, 64), not a matrix
+     #         ^ error[TL207] `w` of shape (2, 32, 64), not a matrix
      """, "`w[i, :, :]`"),
     ("gemm: element", """
         T.gemm(s[0, 0], t, f)
@@ -116,11 +116,11 @@ CASES: list[tuple[str, str, str]] = [
      """, "2-D tile"),
     ("gemm: operand in global memory", """
         T.gemm(A, B, f)
-     #  ^^^^^^^^^^^^^^^ error[TL208] `A`, which is in global memory
+     #         ^ error[TL208] `A`, which is in global memory
      """, "T.copy"),
     ("gemm: accumulator in shared memory", """
         T.gemm(m, m, m)
-     #  ^^^^^^^^^^^^^^^ error[TL208] `C` of `T.gemm` is `m`, which is in shared memory
+     #               ^ error[TL208] `C` of `T.gemm` is `m`, which is in shared memory
      """, "alloc_fragment"),
     ("gemm: dtypes of the operands", """
         T.gemm(m, t[0:32, :], f)
@@ -128,7 +128,7 @@ CASES: list[tuple[str, str, str]] = [
      """, "other's dtype"),
     ("gemm: dtype of the accumulator", """
         T.gemm(m, m, f)
-     #  ^^^^^^^^^^^^^^^ error[TL206] products of int8 in float32
+     #               ^ error[TL206] products of int8 in float32
      """, "int32"),
     ("gemm: policy", """
         T.gemm(s, t, f, policy=7)
@@ -136,31 +136,31 @@ CASES: list[tuple[str, str, str]] = [
      """, "T.GemmWarpPolicy.FullRow"),
     ("gemm: k_pack", """
         T.gemm(s, t, f, k_pack=4)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] outside 1 … 2
+     #                         ^ error[TL117] outside 1 … 2
      """, ""),
     ("gemm: flag from the device", """
         T.gemm(s, t, f, transpose_A=bx == 0)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL152] not True or False
+     #                              ^^^^^^^ error[TL152] not True or False
      """, "constant"),
     ("reduce: output", """
         T.reduce_sum(s, c, dim=0)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL210] gives (64,) or (1, 64), `c` is (32, 1)
+     #                  ^ error[TL210] gives (64,) or (1, 64), `c` is (32, 1)
      """, "(64,)"),
     ("reduce: axis", """
         T.reduce_max(f, g, dim=2)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL211] `f` has 2 dimension(s)
+     #                         ^ error[TL211] `f` has 2 dimension(s)
      """, "0 … 1"),
     ("reduce: bits of floats", """
         T.reduce_bitor(f, g, dim=1)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL236] needs integers, `f` is float32
+     #                 ^ error[TL236] needs integers, `f` is float32
      """, "int and uint"),
     ("reduce: global memory", """
         T.reduce_sum(A, g)
-     #  ^^^^^^^^^^^^^^^^^^ error[TL208] `A`, which is in global memory
+     #               ^ error[TL208] `A`, which is in global memory
      """, "T.copy"),
     ("reduce: kind", """
         T.reduce(f, g, "summ")
-     #  ^^^^^^^^^^^^^^^^^^^^^^ error[TL117] did you mean `sum`?
+     #                 ^^^^^^ error[TL117] did you mean `sum`?
      """, "'absmax'"),
     ("reduce: batch", """
         T.reduce_sum(f, g, batch=3)
@@ -168,15 +168,15 @@ CASES: list[tuple[str, str, str]] = [
      """, "2"),
     ("question about a fragment", """
         y = T.any_of(k)
-        #   ^^^^^^^^^^^ error[TL208] `k`, which is in fragment memory
+        #            ^ error[TL208] `k`, which is in fragment memory
      """, "reduce it first"),
     ("scan: shape", """
         T.cumsum(s, t)
-     #  ^^^^^^^^^^^^^^ error[TL212] `s` (32, 64) cannot go into `t` (64, 32)
+     #              ^ error[TL212] `s` (32, 64) cannot go into `t` (64, 32)
      """, "(32, 64)"),
     ("scan: global memory", """
         T.cumsum(V)
-     #  ^^^^^^^^^^^ error[TL208] global
+     #           ^ error[TL208] global
      """, "shared tile"),
     ("reducer: update outside T.Parallel", """
         T.reducer_init(acc)
@@ -194,7 +194,7 @@ CASES: list[tuple[str, str, str]] = [
     ("reducer: output", """
         T.reducer_init(acc)
         T.finalize_reducer(acc, f)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL210] reducer `acc` is (32,), `f` is (32, 32)
+     #                          ^ error[TL210] reducer `acc` is (32,), `f` is (32, 32)
      """, "(32,)"),
     ("atomic: registers", """
         T.atomic_add(f[0, 0], 1)
@@ -202,11 +202,11 @@ CASES: list[tuple[str, str, str]] = [
      """, "A[i] += v"),
     ("atomic: memory order", """
         T.atomic_add(V[0], 1, memory_order="relax")
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] did you mean `relaxed`?
+     #                                     ^^^^^^^ error[TL117] did you mean `relaxed`?
      """, "'acq_rel'"),
     ("atomic: a load cannot release", """
         y = T.atomic_load(V[0], "release")
-        #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] is not possible
+        #                       ^^^^^^^^^ error[TL117] is not possible
      """, "'acquire'"),
     ("atomic: old value of a tile", """
         old = T.atomic_add(C[0, 0], f, return_prev=True)

@@ -10,7 +10,8 @@ from tilelang.layout.constraints import Access, Mode, Variable
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.loops import full_extents
 from tilelang.layout.relations import IndexFacts, index_facts
-from tilelang.layouts.builder import Builder, Nest
+from tilelang.layouts.builder import Builder
+from tilelang.layouts.demands import Nest
 from tilelang.program.context import make_diagnostic
 from tilelang_diagnostics.model import Diagnostic, Label
 

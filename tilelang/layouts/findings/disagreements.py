@@ -22,6 +22,7 @@ from tilelang.layout.gemm import GemmWarpPolicy
 from tilelang.layout.relations import Disagreement
 from tilelang.layout.solution import Conflict, Conversion, Solution, Via
 from tilelang.layouts.builder import Builder
+from tilelang.layouts.findings.numbers import places
 from tilelang.program.context import make_diagnostic
 from tilelang_diagnostics.model import Diagnostic, Label
 
@@ -62,7 +63,7 @@ def _disagreement(solution: Solution, conflict: Conflict) -> str:
     if conflict.have is None or conflict.want is None:
         return f"`{name}` gets no layout: {conflict.reason}"
     if _is_combined(constraint) and conflict.example is not None:
-        who = _places(conflict.example, conflict.example.owners)
+        who = places(conflict.example.what, conflict.example.owners)
         return (
             f"`{constraint.origin.op}` is updated by {who} at once, and no layout of `{name}` "
             "combines what they contribute"
@@ -127,11 +128,15 @@ def _cross_thread_read(conversion: Conversion, other: Access) -> Diagnostic:
 
 def _conversion(b: Builder, conversion: Conversion) -> Diagnostic:
     name, last = conversion.var.name, conversion.constraint.origin
-    target = "" if conversion.target is None else f" to {conversion.target}"
+    constraint = conversion.constraint
+    if isinstance(constraint, Access) and constraint.index is None:
+        how = f"any thread may need any element of {conversion.source}"
+    else:
+        target = "" if conversion.target is None else f" to {conversion.target}"
+        how = f"from {conversion.source}{target}"
     return make_diagnostic(
         "TL307",
-        f"`{name}` goes through {conversion.via.value} for {last.op}: "
-        f"from {conversion.source}{target}",
+        f"`{name}` goes through {conversion.via.value} for {last.op}: {how}",
         span=last.span,
         label=f"`{name}` is rearranged here",
         labels=_sides(b, conversion.origins, last),
@@ -186,15 +191,6 @@ def _example(name: str, found: Disagreement | None) -> tuple[str, ...]:
     if found is None:
         return ()
     at = ", ".join(map(str, found.element))
-    holders, users = _places(found, found.owners), _places(found, found.used)
+    holders, users = (places(found.what, numbers) for numbers in (found.owners, found.used))
     hold, need = ("s" if len(n) == 1 else "" for n in (found.owners, found.used))
     return (f"for example `{name}[{at}]`: {holders} hold{hold} it, {users} need{need} it",)
-
-
-def _places(found: Disagreement, numbers: Sequence[int]) -> str:
-    if len(numbers) == 1:
-        return f"{found.what} {numbers[0]}"
-    if len(numbers) > 2 and tuple(numbers) == tuple(range(numbers[0], numbers[-1] + 1)):
-        return f"{found.what}s {numbers[0]} to {numbers[-1]}"
-    shown = ", ".join(map(str, numbers[:4]))
-    return f"{found.what}s {shown}{', …' if len(numbers) > 4 else ''}"

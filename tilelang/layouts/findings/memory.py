@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tilelang.layouts.builder import Builder, GlobalUse, WidthLimit
+from tilelang.layouts.builder import Builder
+from tilelang.layouts.demands import GlobalUse, WidthLimit
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
 from tilelang_diagnostics.model import Diagnostic, Label

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tilelang.layout.fragment import Fragment
+from tilelang.layouts.findings.numbers import places
 from tilelang.program.context import make_diagnostic
 from tilelang_diagnostics.model import Diagnostic
 
@@ -25,28 +26,19 @@ def check(solved: Solved) -> Iterator[Diagnostic]:
             layout = solution.layouts.get(write.var)
             if not isinstance(layout, Fragment) or write.origin in reported:
                 continue
-            owners = {thread for thread, _ in layout.owners(*write.element)}
+            owners = {int(thread) for thread, _ in layout.owners(*write.element)}
             writers = set(write.threads.tolist())
             if owners <= writers:
                 continue
             reported.add(write.origin)
             at = ", ".join(map(str, write.element))
+            lives, written = places("thread", owners), places("thread", writers)
             yield make_diagnostic(
                 "TL310",
-                f"`{write.var.name}[{at}]` lives in {_threads(owners)}, but "
-                f"{_threads(writers)} write{'s' if len(writers) == 1 else ''} it",
+                f"`{write.var.name}[{at}]` lives in {lives}, but {written} "
+                f"write{'s' if len(writers) == 1 else ''} it",
                 span=write.origin.span,
                 label="not reached by every thread that holds the element",
                 help="write it in `T.Parallel`, which gives each iteration to the owner of its "
                 "element, with the condition inside",
             )
-
-
-def _threads(numbers: set[int]) -> str:
-    ordered = sorted(numbers)
-    if len(ordered) == 1:
-        return f"thread {ordered[0]}"
-    if ordered == list(range(ordered[0], ordered[-1] + 1)):
-        return f"threads {ordered[0]} to {ordered[-1]}"
-    shown = ", ".join(map(str, ordered[:4]))
-    return f"threads {shown}{', …' if len(ordered) > 4 else ''}"

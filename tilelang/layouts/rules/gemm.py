@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tilelang.layout.atoms import ATOMS, Atom, find_atoms
 from tilelang.layout.banks import Pattern, fragment_access, ldmatrix_rows
-from tilelang.layout.constraints import Fixed, Mode, Origin
+from tilelang.layout.constraints import Mode
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.gemm import (
     NoPartition,
@@ -22,14 +22,9 @@ from tilelang.layout.gemm import (
     operand_b,
     partition_warps,
 )
-from tilelang.layouts.builder import (
-    Builder,
-    Product,
-    SharedUse,
-    constant_shape,
-    known_shape,
-    storage_elements,
-)
+from tilelang.layouts.addresses import constant_shape, known_shape, storage_elements
+from tilelang.layouts.builder import Builder
+from tilelang.layouts.demands import Product, SharedUse
 from tilelang.layouts.rules.naming import origin_of
 from tilelang.program import arith
 from tilelang.program.accesses import storage
@@ -66,7 +61,8 @@ def demand(b: Builder, op: TileOp) -> None:
     for region, layout in (
         (product.c, accumulator(m, n, grid, atom)), (product.a, a), (product.b, right),
     ):  # fmt: skip
-        _fix(b, region, layout, product.origin)
+        if region.buffer.is_fragment:
+            b.fix(region, layout, product.origin)
     if product.a.buffer.is_shared:
         _read(b, product, product.a, atom.a, not product.transpose_a, grid.n_warps)
     if product.b.buffer.is_shared:
@@ -126,13 +122,6 @@ def _grid(b: Builder, product: Product, atom: Atom) -> WarpGrid | None:
         _refuse(b, _no_partition(product, grid, atom))
         return None
     return grid
-
-
-def _fix(b: Builder, region: Region, layout: Fragment, origin: Origin) -> None:
-    if region.buffer.is_fragment:
-        var = b.part(region, origin, rank=2)
-        if var is not None and var.shape == layout.shape:
-            b.constraints.append(Fixed(var, layout, origin))
 
 
 def _read(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tilelang.layout.constraints import Memory, Mode
-from tilelang.layouts.builder import Builder, constant_shape
+from tilelang.layouts.addresses import constant_shape
+from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import region_indices
 from tilelang.layouts.rules.naming import origin_of
 from tilelang.program.buffer import Region

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 
 from tilelang.layout.constraints import Fixed, Mode, Origin
 from tilelang.layout.fragment import Fragment
-from tilelang.layouts.builder import Builder, Nest, constant_shape
+from tilelang.layouts.addresses import constant_shape
+from tilelang.layouts.builder import Builder
+from tilelang.layouts.demands import Nest
 from tilelang.layouts.indices import Counter, counter_of, indices_of
 from tilelang.layouts.rules.naming import access_origin, written_name
 from tilelang.program import arith

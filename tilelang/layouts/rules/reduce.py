@@ -8,7 +8,8 @@ A side in shared memory is loaded into registers first, or stored from them.
 from __future__ import annotations
 
 from tilelang.layout.constraints import Mode, Origin, Reduced, Variable, fragment
-from tilelang.layouts.builder import Builder, constant_shape, known_shape
+from tilelang.layouts.addresses import constant_shape, known_shape
+from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import region_indices
 from tilelang.layouts.rules.naming import origin_of
 from tilelang.program.buffer import Region

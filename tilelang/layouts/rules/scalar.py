@@ -17,7 +17,9 @@ from tilelang.layout.constraints import Access, Fixed, Mode, Origin, Variable
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
-from tilelang.layouts.builder import Builder, Nest, UniformWrite, known_shape
+from tilelang.layouts.addresses import known_shape
+from tilelang.layouts.builder import Builder
+from tilelang.layouts.demands import Nest, UniformWrite
 from tilelang.layouts.indices import Opaque, evaluate, indices_of
 from tilelang.layouts.rules.naming import access_origin
 from tilelang.program import arith

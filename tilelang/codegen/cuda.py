@@ -1,0 +1,306 @@
+"""How is a lowered kernel written in CUDA C++?
+
+    PrimFunc at stage `device`  ->  one `__global__` function per launch, and a manifest
+
+The words of the dialect are tables below; statements and expressions are `c_printer`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tilelang.codegen.c_printer import CPrinter, elements, storage_of
+from tilelang.codegen.c_text import Unsupported
+from tilelang.codegen.device_launch import (
+    Host,
+    Launch,
+    constant_extents,
+    free_dims,
+    slots_of,
+    split_launches,
+)
+from tilelang.codegen.device_source import DeviceSource, KernelLaunch, KernelParam
+from tilelang.codegen.dialect import Dialect, parse
+from tilelang.codegen.source_map import Line, SourceMap, with_line_directives
+from tilelang.ir import attrs, build, tirx
+from tilelang.ir.device_ops import DEVICE_OPS
+from tilelang_diagnostics import code_of
+from tilelang_diagnostics.model import Diagnostic
+
+_FLOAT8 = {
+    "float8_e4m3fn": "tl::float8_e4m3fn", "float8_e4m3": "tl::float8_e4m3fn",
+    "float8_e5m2": "tl::float8_e5m2", "float8_e8m0fnu": "tl::float8_e8m0fnu",
+}  # fmt: skip
+_MINIFLOATS = (
+    "float8_e3m4", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn",
+    "float6_e3m2fn", "float4_e2m1fn", "float4_e2m1_unpacked",
+)  # fmt: skip
+_MATHS = (
+    "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh "
+    "asinh acosh atanh atan2 floor trunc ceil nearbyint round erf sigmoid fmod copysign nextafter "
+    "hypot ldexp fma pow fabs"
+)
+
+CUDA: Final = Dialect(
+    name="cuda",
+    extension="cu",
+    types={
+        "bool": "bool", "int8": "tl::int8", "int16": "tl::int16", "int32": "int",
+        "int64": "tl::int64", "uint8": "tl::uint8", "uint16": "tl::uint16",
+        "uint32": "tl::uint32", "uint64": "tl::uint64", "float16": "tl::float16",
+        "bfloat16": "tl::bfloat16", "float32": "float", "tfloat32": "float", "float64": "double",
+        "int4": "tl::int8", "uint4": "tl::uint8", "uint2": "tl::uint8", "uint1": "tl::uint8",
+        **_FLOAT8, **{name: f"tl::{name}" for name in _MINIFLOATS},
+    },
+    type_headers={
+        "float16": "float16.h", "bfloat16": "bfloat16.h",
+        **dict.fromkeys(_FLOAT8, "float8.h"), **dict.fromkeys(_MINIFLOATS, "minifloat.h"),
+    },
+    maths={name: name for name in _MATHS.split()},
+    indices={tag: tag for tag in (*attrs.BLOCK_TAGS, *attrs.THREAD_TAGS)},
+    kernel='extern "C" __global__ void __launch_bounds__({threads}) {name}({params}) {{',
+    static_shared="__shared__ __align__({align}) {type} {name}[{count}];",
+    arena="extern __shared__ __align__(1024) unsigned char {name}[];",
+    local="__align__({align}) {type} {name}[{count}];",
+    reserved=frozenset(
+        "threadIdx blockIdx blockDim gridDim warpSize dim3 float2 float4 int2 uint2 uint4 half2 "
+        "make_float4 make_uint4 assert clock exp exp2 log log2 sqrt sin cos tan tanh pow min max "
+        "abs floor ceil round trunc erf fma j0 j1 jn y0 y1 yn gamma".split()
+    ),
+)  # fmt: skip
+
+
+class CudaError(Exception):
+    """The kernel cannot be written in CUDA; `diagnostics` say why and where."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__("; ".join(d.message for d in diagnostics))
+        self.diagnostics = tuple(diagnostics)
+
+
+def print_cuda(
+    func: Any, *, line_directives: bool = False, index_bits: int = 32
+) -> DeviceSource:
+    """The CUDA source of `func`, which is at stage `device`; raises `CudaError` with diagnostics."""
+    try:
+        return _Printer(func, index_bits).run(line_directives)
+    except Unsupported as refused:
+        raise CudaError([refusal(refused, "CUDA")]) from refused
+
+
+class _Printer:
+    """Prints one function: the kernels of its launches behind the includes they need."""
+
+    def __init__(self, func: Any, index_bits: int) -> None:
+        self.func = func
+        self.index_bits = index_bits
+        self.name = legal_symbol(func)
+        self.host, self.launches = split_launches(func)
+        if not self.launches:
+            raise Unsupported("a function without a kernel launch", func)
+        self.headers: dict[str, None] = {"common.h": None}
+
+    def run(self, line_directives: bool) -> DeviceSource:
+        bodies: list[Line] = []
+        kernels = []
+        for number, launch in enumerate(self.launches):
+            symbol = f"{self.name}_kernel" + (f"_{number}" if len(self.launches) > 1 else "")
+            kernel = _Kernel(self, launch, symbol)
+            printed = kernel.lines()
+            bodies += [Line(""), *printed]
+            kernels.append(kernel.launched())
+        lines = [*self._head(), *bodies]
+        if line_directives:
+            lines = with_line_directives(lines)
+        return DeviceSource(
+            self.name, CUDA.name, SourceMap(tuple(lines)), tuple(slots_of(self.func)),
+            tuple(kernels), tuple(self.host.workspaces), tuple(self.host.maps),
+            tuple(self.host.checks),
+        )  # fmt: skip
+
+    def _head(self) -> list[Line]:
+        order = {name: n for n, name in enumerate(_HEADER_ORDER)}
+        found = sorted(self.headers, key=lambda h: (order.get(h, len(order)), h))
+        lines = [Line(CUDA.include.format(header=h)) for h in found]
+        preludes = [*self.host.preludes]
+        preludes += [str(x.said["prelude"]) for x in self.launches if x.said.get("prelude")]
+        for text in dict.fromkeys(preludes):
+            lines += [Line(""), *(Line(part) for part in text.strip("\n").split("\n"))]
+        return lines
+
+
+_HEADER_ORDER = ("common.h", "float16.h", "bfloat16.h", "float8.h", "minifloat.h", "packed.h")
+
+
+class _Kernel:
+    """One launch: its body is printed first, which tells the parameters it needs."""
+
+    def __init__(self, owner: _Printer, launch: Launch, symbol: str) -> None:
+        self.owner, self.launch, self.symbol = owner, launch, symbol
+        self.block = constant_extents(launch, attrs.THREAD_TAGS)
+        self.printer = CPrinter(CUDA, owner.index_bits)
+        self.printer.names.fresh(symbol)
+        self.params: list[tuple[KernelParam, Any]] = []
+
+    def lines(self) -> list[Line]:
+        """The whole function."""
+        printer, host = self.printer, self.owner.host
+        for var in [*self.owner.func.params, *host.workspace_vars, *host.map_vars]:
+            printer.names.reserve(var)
+        self._facts()
+        prologue = self._indices()
+        printer.statement(self.launch.body)
+        self._preamble(prologue)
+        self.params = self._parameters()
+        self.owner.headers.update(printer.x.headers)
+        text = ", ".join(self._declaration(p, var) for p, var in self.params)
+        threads = self.block[0] * self.block[1] * self.block[2]
+        head = CUDA.kernel.format(name=self.symbol, threads=threads, params=text)
+        span = _span_line(head, self.launch.node)
+        return [span, *printer.lines, Line("}", span.spans, span.calls)]
+
+    def _facts(self) -> None:
+        """What is known of the values a kernel starts with."""
+        analyzer = self.printer.x.analyzer
+        for var in free_dims(self.owner.func):
+            limit = tirx.Range.from_min_extent(
+                build.const(0, build.dtype_of(var)), build.const((1 << 31) - 1, build.dtype_of(var))
+            )
+            analyzer.bind(var, limit, allow_override=True)
+        for axis in self.launch.axes:
+            zero = build.const(0, build.dtype_of(axis.var))
+            limits = tirx.Range.from_min_extent(zero, axis.extent)
+            analyzer.bind(axis.var, limits, allow_override=True)
+
+    def _indices(self) -> list[tuple[Any, str]]:
+        """Declare block and thread indices; those the body turns out to use get a line."""
+        found = []
+        for axis in self.launch.axes:
+            type_ = self.printer.x.type_name(parse(build.dtype_of(axis.var)), self.launch.node)
+            source = CUDA.indices[axis.tag]
+            name = self.printer.names.reserve(axis.var)
+            found.append((axis.var, f"const {type_} {name} = {type_}({source});"))
+        return found
+
+    def _preamble(self, indices: list[tuple[Any, str]]) -> None:
+        """Lines before the body: indices, host bindings and views that the body uses."""
+        printer, names = self.printer, self.printer.names
+        body, printer.lines = printer.lines, []
+        used: list[list[Line]] = []
+        for stmt in reversed([*self.owner.host.binds, *self.owner.host.views]):
+            defined = stmt.var if isinstance(stmt, tirx.Bind) else stmt.buffer
+            if defined in names.outer:
+                printer.lines = []
+                printer.statement(stmt)
+                used.append(printer.lines)
+        printer.lines = []
+        for var, text in indices:
+            if var in names.outer:
+                printer.line(text, self.launch.node)
+                names.declare(var)
+        for lines in reversed(used):
+            printer.lines += lines
+        printer.lines += body
+
+    def _parameters(self) -> list[tuple[KernelParam, Any]]:
+        owner, printer = self.owner, self.printer
+        outer = printer.names.outer
+        ordered: list[tuple[str, Any]] = []
+        for param in owner.func.params:
+            ordered.append(("buffer" if tirx.is_buffer_var(param) else "scalar", param))
+        ordered += [("workspace", v) for v in owner.host.workspace_vars]
+        ordered += [("map", v) for v in owner.host.map_vars]
+        ordered += [("dim", v) for v in free_dims(owner.func)]
+        found = [self._parameter(kind, var) for kind, var in ordered if var in outer]
+        missing = set(outer) - {var for _, var in ordered}
+        if missing:
+            names = ", ".join(sorted(str(v.name) for v in missing))
+            raise Unsupported(f"the use of {names} outside its scope", self.launch.node)
+        return found
+
+    def _parameter(self, kind: Any, var: Any) -> tuple[KernelParam, Any]:
+        if kind in ("buffer", "workspace"):
+            x = self.printer.x
+            written = var in x.written or self._viewed(var)
+            alignment = x.alignment.get(var, 1)
+            row = KernelParam(kind, str(var.name), str(var.dtype), alignment, written)
+        else:
+            row = KernelParam(kind, str(var.name), build.dtype_of(var))
+        return row, var
+
+    def _viewed(self, buffer: Any) -> bool:
+        """Whether a view, through which it may be written, exists."""
+        views = [*self.owner.host.views, *_views(self.launch.body)]
+        return any(source is not None and source.same_as(buffer)
+                   for source in map(storage_of, views))  # fmt: skip
+
+    def _declaration(self, row: KernelParam, var: Any) -> str:
+        x = self.printer.x
+        name = self.printer.names.use(var)
+        if row.kind == "map":
+            self.owner.headers["tma.h"] = None
+            return f"const __grid_constant__ tl::tensor_map {name}"
+        if row.kind in ("buffer", "workspace"):
+            constant = "" if row.written else "const "
+            return f"{constant}{x.memory_type(parse(row.dtype), var)}* {CUDA.restrict} {name}"
+        return f"const {x.type_name(parse(row.dtype), var)} {name}"
+
+    def launched(self) -> KernelLaunch:
+        """How the kernel is launched; after `lines`."""
+        host, launch = self.owner.host, self.launch
+        grid = [launch.extent(tag) for tag in attrs.BLOCK_TAGS]
+        x, y, z = (1 if e is None else host.expr(e) for e in grid)
+        bx, by, bz = self.block
+        return KernelLaunch(
+            self.symbol, tuple(p for p, _ in self.params), (x, y, z), (bx, by, bz),
+            self.printer.arena_bytes, self.printer.static_bytes,
+            self.printer.x.calls.cooperative, _cluster(launch),
+        )  # fmt: skip
+
+
+def legal_symbol(func: Any) -> str:
+    """The name of a function as a C identifier."""
+    said = dict(func.attrs) if func.attrs is not None else {}
+    name = str(said.get(attrs.GLOBAL_SYMBOL, "kernel"))
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+
+
+def refusal(refused: Unsupported, language: str) -> Diagnostic:
+    """TL401 for what cannot be printed."""
+    from tilelang.ir.spans import calls_of, from_tir
+
+    node = refused.node
+    return Diagnostic(
+        code="TL401",
+        severity=code_of("TL401").severity,
+        message=f"{refused.what} cannot be compiled for {language}",
+        span=from_tir(getattr(node, "span", None)),
+        label=f"the {language} backend has no meaning for this",
+        calls=calls_of(getattr(node, "span", None)),
+    )
+
+
+def _span_line(text: str, node: Any) -> Line:
+    from tilelang.codegen.c_printer import spans_of
+    from tilelang.ir.spans import calls_of
+
+    return Line(text, spans_of(node), calls_of(node.span))
+
+
+def _views(body: Any) -> list[Any]:
+    from tilelang.ir.visit import collect
+
+    return collect(body, tirx.DeclBuffer)
+
+
+def _cluster(launch: Launch) -> tuple[int, int, int] | None:
+    said = launch.said.get("cluster_dims")
+    if said is None:
+        return None
+    sizes = [int(said)] if isinstance(said, int) else [int(s) for s in said]
+    x, y, z = (*sizes, 1, 1)[:3]
+    return None if (x, y, z) == (1, 1, 1) else (x, y, z)
+
+
+__all__ = ["CUDA", "DEVICE_OPS", "CudaError", "Host", "elements", "print_cuda"]

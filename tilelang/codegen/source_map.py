@@ -1,0 +1,103 @@
+"""Which place in the user's Python does each line of generated source come from?
+
+Each printed line holds one statement, so a line is enough of a position on this side. The first
+span of a line is that of its statement; others are of loads and calls in it that were written
+elsewhere. `calls` is the way from the kernel to inlined code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilelang_diagnostics.model import Frame, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of generated source. Lines of the frame around a kernel have no span."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+    calls: tuple[Frame, ...] = ()
+
+    @property
+    def span(self) -> Span | None:
+        """The place of its statement."""
+        return self.spans[0] if self.spans else None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMap:
+    """Lines of a generated file, numbered from 1."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    def at(self, number: int) -> Line | None:
+        """Line `number`, or None past the end."""
+        return self.lines[number - 1] if 1 <= number <= len(self.lines) else None
+
+    def lines_of(self, file: str, line: int) -> tuple[int, ...]:
+        """Numbers of the generated lines that line `line` of `file` became."""
+        return tuple(
+            number
+            for number, generated in enumerate(self.lines, 1)
+            if any(s.file == file and s.line <= line <= s.end_line for s in generated.spans)
+        )
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Only lines that have a place: number, spans and calls."""
+        return [
+            {
+                "line": number,
+                "spans": [_span_json(s) for s in line.spans],
+                "calls": [
+                    {"function": f.function, **_span_json(f.span)} for f in line.calls
+                ],
+            }
+            for number, line in enumerate(self.lines, 1)
+            if line.spans
+        ]  # fmt: skip
+
+    @staticmethod
+    def from_json(text: str, rows: Iterable[dict[str, Any]]) -> SourceMap:
+        """The map of `text` whose places are `rows`."""
+        lines = [Line(part) for part in text.splitlines()]
+        for row in rows:
+            spans = tuple(_span_of(s) for s in row["spans"])
+            calls = tuple(Frame(f["function"], _span_of(f)) for f in row["calls"])
+            lines[row["line"] - 1] = Line(lines[row["line"] - 1].text, spans, calls)
+        return SourceMap(tuple(lines))
+
+
+def with_line_directives(lines: Sequence[Line]) -> list[Line]:
+    """`lines` with a `#line` before each statement whose Python line is another than the last."""
+    out: list[Line] = []
+    expected: tuple[str, int] | None = None
+    for line in lines:
+        place = line.span
+        if place is not None:
+            if expected != (place.file, place.line):
+                escaped = place.file.replace("\\", "\\\\").replace('"', '\\"')
+                out.append(Line(f'#line {place.line} "{escaped}"', line.spans, line.calls))
+            expected = (place.file, place.line + 1)
+        elif expected is not None:
+            expected = (expected[0], expected[1] + 1)
+        out.append(line)
+    return out
+
+
+def _span_json(span: Span) -> dict[str, Any]:
+    return {
+        "file": span.file, "line": span.line, "column": span.column,
+        "end_line": span.end_line, "end_column": span.end_column,
+    }  # fmt: skip
+
+
+def _span_of(row: dict[str, Any]) -> Span:
+    return Span(row["file"], row["line"], row["column"], row["end_line"], row["end_column"])

@@ -1,0 +1,118 @@
+"""What the rules collect beside constraints: loops, uses of memory, writes of single threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tilelang.dtypes import DType
+from tilelang.layout.banks import Pattern
+from tilelang.layout.constraints import Mode, Origin, Variable
+from tilelang.layout.gemm import GemmWarpPolicy
+from tilelang.layout.lazy import np
+from tilelang.program import expr as ex
+from tilelang.program.buffer import Buffer, Region
+from tilelang.program.stmt import TileOp
+from tilelang_diagnostics.model import Span
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nest:
+    """A loop nest whose iterations are spread over threads: a T.Parallel, or a tile operation that
+    goes element by element."""
+
+    variable: Variable
+    dims: Mapping[ex.Var, int]
+    kind: Literal["parallel", "operation"]
+    text: str
+    span: Span | None
+    outer: int = 0  # how many sequential loops stand around it
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return self.variable.shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GlobalUse:
+    """Iterations of `nest` touch a tensor, `strides` elements apart along each of its dims.
+
+    `inner` are the strides of the sequential loops inside, `width` the widest aligned vector.
+    """
+
+    nest: Nest
+    buffer: Buffer
+    strides: tuple[int | None, ...]
+    inner: tuple[int | None, ...]
+    width: int | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedUse:
+    """A use of a shared tile: by the iterations of `nest` (`elements[dim, *extents]`), or by the
+    lanes of a warp as the `patterns` say (`count` times each); all of it `times` times."""
+
+    buffer: Buffer
+    origin: Origin
+    mode: Mode
+    nest: Nest | None = None
+    elements: NDArray[np.int64] | None = None
+    patterns: tuple[Pattern, ...] = ()
+    count: int = 1
+    what: str = ""
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UniformWrite:
+    """All of `threads` write one element of a fragment: its owners must be among them."""
+
+    var: Variable
+    element: tuple[int, ...]
+    threads: NDArray[np.int64]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WidthLimit:
+    """`coalesced_width` of a loop or copy, and the widest its accesses allow."""
+
+    given: int
+    widest: int
+    because: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """One gemm of known sizes, `c[m, n] += a[m, k] @ b[k, n]`."""
+
+    op: TileOp
+    origin: Origin
+    a: Region
+    b: Region
+    c: Region
+    m: int
+    n: int
+    k: int
+
+    @property
+    def transpose_a(self) -> bool:
+        return bool(self.op.attr("transpose_A"))
+
+    @property
+    def transpose_b(self) -> bool:
+        return bool(self.op.attr("transpose_B"))
+
+    @property
+    def policy(self) -> GemmWarpPolicy:
+        return GemmWarpPolicy(int(self.op.attr("policy") or 0))
+
+    @property
+    def dtype(self) -> DType:
+        return self.a.buffer.dtype

@@ -1,0 +1,207 @@
+"""What can be asked of the CUDA driver, and which devices does it have?
+
+`libcuda` through ctypes: no toolkit, no compiler and no framework is needed. Nothing here raises
+for an error of a call; callers turn `Result`s into diagnostics. Looking for devices (`cuInit`)
+happens at first use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NewType
+
+Result = NewType("Result", int)
+
+# cuda.h, enum cudaError_enum; those that code has to tell apart.
+SUCCESS: Final = 0
+INVALID_VALUE: Final = 1
+OUT_OF_MEMORY: Final = 2
+INVALID_IMAGE: Final = 200
+INVALID_CONTEXT: Final = 201
+NO_BINARY_FOR_GPU: Final = 209
+UNSUPPORTED_PTX_VERSION: Final = 222
+INVALID_HANDLE: Final = 400
+LAUNCH_OUT_OF_RESOURCES: Final = 701
+COOPERATIVE_LAUNCH_TOO_LARGE: Final = 720
+ASSERT: Final = 710
+# After one of these the context executes nothing any more.
+STICKY: Final = frozenset({700, 702, 710, 714, 715, 716, 717, 718, 719})
+
+# cuda.h, enum CUdevice_attribute and CUfunction_attribute.
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_MULTIPROCESSORS, _SHARED_OPT_IN, _COOPERATIVE = 16, 97, 95
+_MAX_DYNAMIC_SHARED = 8
+_CAPTURE_MODE_RELAXED = 2
+_LIBCUDA: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+_FIRST_WITH_LIBRARIES: Final = 12000
+
+
+class NoDriver(Exception):
+    """There is no usable CUDA driver; `str` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU, by its ordinal."""
+
+    index: int
+    name: str
+    capability: tuple[int, int]
+    shared_bytes: int
+    multiprocessors: int
+    cooperative: bool
+
+    @property
+    def arch(self) -> str:
+        """Its architecture, `sm_90`."""
+        return f"sm_{self.capability[0]}{self.capability[1]}"
+
+
+@cache
+def driver() -> Driver:
+    """The driver of this process; raises NoDriver."""
+    try:
+        library = ctypes.CDLL(_LIBCUDA)
+    except OSError as error:
+        raise NoDriver(f"the CUDA driver library {_LIBCUDA} is not here") from error
+    return Driver(library)
+
+
+class Driver:
+    """A loaded and initialised `libcuda`."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+        self._contexts: dict[int, int] = {}
+        self._lock = threading.Lock()
+        result = library.cuInit(0)
+        if result:
+            raise NoDriver(f"the CUDA driver cannot start: {self.describe(Result(result))}")
+        version = ctypes.c_int()
+        library.cuDriverGetVersion(ctypes.byref(version))
+        self.version: int = version.value
+        if self.version < _FIRST_WITH_LIBRARIES:
+            shown = f"{self.version // 1000}.{self.version % 1000 // 10}"
+            raise NoDriver(f"the driver is for CUDA {shown}, and kernels need 12.0 or later")
+        count = ctypes.c_int()
+        result = library.cuDeviceGetCount(ctypes.byref(count))
+        if result or count.value == 0:
+            raise NoDriver("the CUDA driver sees no device")
+        self.devices: tuple[Device, ...] = tuple(self._device(n) for n in range(count.value))
+        self.launch: Any = library.cuLaunchKernelEx
+        self.launch.restype = ctypes.c_int
+
+    def describe(self, result: Result) -> str:
+        """`CUDA_ERROR_…: what it means`."""
+        name, text = ctypes.c_char_p(), ctypes.c_char_p()
+        self.library.cuGetErrorName(int(result), ctypes.byref(name))
+        self.library.cuGetErrorString(int(result), ctypes.byref(text))
+        if not name.value:
+            return f"CUDA error {int(result)}"
+        return f"{name.value.decode()}: {(text.value or b'').decode()}"
+
+    def load(self, cubin: bytes) -> tuple[Result, int]:
+        """A library of kernels, which every context that uses it loads by itself."""
+        handle = ctypes.c_void_p()
+        load = self.library.cuLibraryLoadData
+        return self._checked(load(ctypes.byref(handle), cubin, None, None, 0, None, None, 0), handle)
+
+    def kernel(self, library: int, symbol: str) -> tuple[Result, int]:
+        """One kernel of a library."""
+        handle = ctypes.c_void_p()
+        find = self.library.cuLibraryGetKernel
+        result = find(ctypes.byref(handle), ctypes.c_void_p(library), symbol.encode())
+        return self._checked(result, handle)
+
+    def prepare(self, kernel: int, device: int, dynamic_shared: int) -> Result:
+        """Load a kernel into the current context, where it may use that much dynamic memory."""
+        function = ctypes.c_void_p()
+        result = self.library.cuKernelGetFunction(ctypes.byref(function), ctypes.c_void_p(kernel))
+        if result == SUCCESS and dynamic_shared > 48 * 1024:
+            # Up to 48 KiB need no asking: CUDA programming guide, dynamic shared memory.
+            result = self.library.cuKernelSetAttribute(
+                _MAX_DYNAMIC_SHARED, dynamic_shared, ctypes.c_void_p(kernel), device
+            )
+        return Result(result)
+
+    def resident_blocks(self, kernel: int, threads: int, dynamic_shared: int) -> int:
+        """How many blocks of a kernel fit on one multiprocessor of the current device."""
+        function, count = ctypes.c_void_p(), ctypes.c_int()
+        self.library.cuKernelGetFunction(ctypes.byref(function), ctypes.c_void_p(kernel))
+        self.library.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            ctypes.byref(count), function, threads, ctypes.c_size_t(dynamic_shared)
+        )
+        return count.value
+
+    def synchronize(self) -> Result:
+        """Wait for everything in the current context."""
+        return Result(self.library.cuCtxSynchronize())
+
+    @contextmanager
+    def on(self, device: int) -> Iterator[Result]:
+        """Inside, the primary context of `device`, that of PyTorch, is the thread's current one."""
+        result, context = self.context(device)
+        if result == SUCCESS:
+            result = Result(self.library.cuCtxPushCurrent_v2(ctypes.c_void_p(context)))
+        try:
+            yield result
+        finally:
+            if result == SUCCESS:
+                popped = ctypes.c_void_p()
+                self.library.cuCtxPopCurrent_v2(ctypes.byref(popped))
+
+    def context(self, device: int) -> tuple[Result, int]:
+        """The primary context of `device`, which this process then keeps."""
+        with self._lock:
+            found = self._contexts.get(device)
+            if found is not None:
+                return Result(SUCCESS), found
+            handle = ctypes.c_void_p()
+            result = self.library.cuDevicePrimaryCtxRetain(ctypes.byref(handle), device)
+            if result == SUCCESS and handle.value:
+                self._contexts[device] = handle.value
+            return self._checked(result, handle)
+
+    def current_device(self) -> int | None:
+        """The device of the thread's current context."""
+        device = ctypes.c_int()
+        result = self.library.cuCtxGetDevice(ctypes.byref(device))
+        return device.value if result == SUCCESS else None
+
+    @contextmanager
+    def relaxed_capture(self) -> Iterator[None]:
+        """Inside, loading code does not break a stream capture that is going on."""
+        mode = ctypes.c_int(_CAPTURE_MODE_RELAXED)
+        self.library.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        try:
+            yield
+        finally:
+            self.library.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+    def _device(self, index: int) -> Device:
+        name = ctypes.create_string_buffer(128)
+        self.library.cuDeviceGetName(name, len(name), index)
+        major, minor = (self._attribute(index, a) for a in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR))
+        return Device(
+            index,
+            name.value.decode(errors="replace"),
+            (major, minor),
+            self._attribute(index, _SHARED_OPT_IN),
+            self._attribute(index, _MULTIPROCESSORS),
+            bool(self._attribute(index, _COOPERATIVE)),
+        )
+
+    def _attribute(self, device: int, which: int) -> int:
+        value = ctypes.c_int()
+        self.library.cuDeviceGetAttribute(ctypes.byref(value), which, device)
+        return value.value
+
+    @staticmethod
+    def _checked(result: int, handle: ctypes.c_void_p) -> tuple[Result, int]:
+        return Result(result), handle.value or 0
