@@ -83,8 +83,8 @@ def _read(example: Example) -> tuple[Diagnostic, ...]:
 
 def _compiled(example: Example, folder: Path) -> tuple[Diagnostic, ...]:
     """What the compiler says of the kernels of a file, for the CPU."""
-    from tilelang.options import CompileOptions
     from tilelang.compiler import compile_function
+    from tilelang.options import CompileOptions
     from tilelang.target import Target
 
     if example.options.get("target", "cpu") != "cpu":

@@ -86,4 +86,6 @@ def effective_options(function: Function, options: CompileOptions) -> CompileOpt
 
 def ir_text(func: Any) -> str:
     """A PrimFunc as text."""
-    return str(func.script(show_meta=False))
+    from tilelang.ir.text import print_function
+
+    return print_function(func).text

@@ -33,9 +33,7 @@ def double(x: T.Tensor((4, 7), "float32"), y: T.Tensor((4, 7), "float32")):
 
 
 @T.prim_func
-def double_strided(
-    x: T.StridedTensor((4, 7), (8, 1), "float32"), y: T.Tensor((4, 7), "float32")
-):
+def double_strided(x: T.StridedTensor((4, 7), (8, 1), "float32"), y: T.Tensor((4, 7), "float32")):
     with T.Kernel(1, threads=32):
         for i, j in T.Parallel(4, 7):
             y[i, j] = x[i, j] * 2
@@ -129,7 +127,10 @@ def test_a_promise_about_the_arguments_is_checked() -> None:
     for _ in range(2):  # the second call takes the fast path
         kernel(a, b, 100)
     assert b.sum() == 100
-    for arguments, names in (((a[:126].copy(), b[:126].copy(), 1), "m = 126"), ((a, b, 129), "n = 129")):
+    for arguments, names in (
+        ((a[:126].copy(), b[:126].copy(), 1), "m = 126"),
+        ((a, b, 129), "n = 129"),
+    ):
         with pytest.raises(ValueError) as raised:
             kernel(*arguments)
         found = only(raised.value)

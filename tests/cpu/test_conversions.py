@@ -120,9 +120,7 @@ def test_integers_round_once(name: str) -> None:
 
 def test_int4_packs_two_per_byte_low_nibble_first() -> None:
     @T.prim_func
-    def kernel(
-        X: T.Tensor((64,), "int4"), Y: T.Tensor((64,), "int32"), Z: T.Tensor((64,), "int4")
-    ):
+    def kernel(X: T.Tensor((64,), "int4"), Y: T.Tensor((64,), "int32"), Z: T.Tensor((64,), "int4")):
         with T.Kernel(4, threads=1) as bx:
             for i in T.Parallel(16):
                 Y[bx * 16 + i] = T.cast(X[bx * 16 + i], "int32")

@@ -113,7 +113,7 @@ def test_tile_operations_run_once_between_thread_loops() -> None:
             for i, j in T.Parallel(64, 64):
                 B[i, j] = shared[i, j] * 2.0
 
-    a = floats()[:4096 // 4].repeat(4).reshape(64, 64).copy()
+    a = floats()[: 4096 // 4].repeat(4).reshape(64, 64).copy()
     b = np.zeros((64, 64), np.float32)
     run_on_cpu(mixed, a, b)
     np.testing.assert_allclose(b, (a + np.arange(64)[:, None]) * 2, rtol=1e-6)

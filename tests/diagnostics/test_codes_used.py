@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tilelang_diagnostics import find_code
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,6 +6,7 @@ import pickle
 import traceback
 
 import pytest
+
 from tilelang_diagnostics import (
     CATALOGUE,
     Code,

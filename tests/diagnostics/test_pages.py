@@ -10,6 +10,7 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
+
 from tilelang_diagnostics import CATALOGUE, Code, explain, explain_rich, page
 from tilelang_diagnostics.pages import PageError, parse_page
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
+
 from tilelang_diagnostics import (
     Applicability,
     Diagnostic,

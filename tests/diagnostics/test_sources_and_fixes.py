@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tilelang_diagnostics import Edit, OverlappingEdits, SourceMap, Span, apply_edits
 from tilelang_diagnostics.sources import split_lines
 

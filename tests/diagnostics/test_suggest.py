@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tilelang_diagnostics import did_you_mean, suggest
 
 NAMES = (

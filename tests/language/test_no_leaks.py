@@ -12,9 +12,7 @@ from tilelang.language.frontend import parse_live, parse_static
 from tilelang.language.types import TensorFactory
 from tilelang_diagnostics import CompileError
 
-FUNCTIONS = {
-    name: value for name, value in vars(T).items() if isinstance(value, LanguageFunction)
-}
+FUNCTIONS = {name: value for name, value in vars(T).items() if isinstance(value, LanguageFunction)}
 FACTORIES = {name: value for name, value in vars(T).items() if isinstance(value, TensorFactory)}
 ODD = (None, -1, 0, 1, 2.5, "x", "", (), (4, 4), [1], {}, object())
 

@@ -94,7 +94,7 @@ def test_statement(name: str, body: str, expected: str) -> None:
 
 def test_macros_take_scalars_by_value_and_references_by_reference() -> None:
     text = textwrap.dedent(
-        '''
+        """
         @T.macro
         def accumulate(total: T.Ref, value, scale):
             total += value * scale
@@ -105,7 +105,7 @@ def test_macros_take_scalars_by_value_and_references_by_reference() -> None:
                 t = T.alloc_var("float32", init=0)
                 accumulate(t, A[0] + 1, 2)
                 accumulate(A[3], t, 1)
-        '''
+        """
     )
     assert body_of(text) == textwrap.dedent(
         """\
@@ -118,7 +118,7 @@ def test_macros_take_scalars_by_value_and_references_by_reference() -> None:
 
 
 def test_macros_return_values_and_call_each_other() -> None:
-    text = '''
+    text = """
     @T.macro
     def square(x):
         return x * x
@@ -131,12 +131,12 @@ def test_macros_return_values_and_call_each_other() -> None:
     def main(A: T.Tensor((16,), "float32")):
         with T.Kernel(1, threads=16) as bx:
             A[0] = norm(A[1], A[2])
-    '''
+    """
     assert body_of(text) == "A[0] = A[1] * A[1] + A[2] * A[2]"
 
 
 def test_factories_specialise_with_values() -> None:
-    text = '''
+    text = """
     def scale(n, factor, relu=False):
         @T.prim_func
         def main(A: T.Tensor((n,), "float32")):
@@ -146,7 +146,7 @@ def test_factories_specialise_with_values() -> None:
                     if relu:
                         A[bx * 16 + i] = T.max(A[bx * 16 + i], 0)
         return main
-    '''
+    """
     assert body_of(text, {"n": 40, "factor": 3}) == (
         "for i in T.Parallel(16):\n    A[bx * 16 + i] = A[bx * 16 + i] * 3.0"
     )

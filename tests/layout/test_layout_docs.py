@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 import pytest
-from tilelang_diagnostics.model import Span
 
 import tilelang.layout
 from tilelang.layout import atoms, banks, constraints, gemm, solve, swizzle
+from tilelang_diagnostics.model import Span
 
 MODULES = [info.name for info in pkgutil.iter_modules(tilelang.layout.__path__)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tilelang_diagnostics.model import Span
 
 from tilelang.layout import Fragment, Layout, make_swizzled_layout
 from tilelang.layout.atoms import find_atoms
@@ -37,6 +36,7 @@ from tilelang.layout.loops import loop_layout
 from tilelang.layout.solution import Solution, Via
 from tilelang.layout.solve import solve
 from tilelang.layout.swizzle import Tile
+from tilelang_diagnostics.model import Span
 
 ATOM = find_atoms("float16", "float32", 80)[0]
 

@@ -6,7 +6,6 @@ import itertools
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilelang_diagnostics.model import Span
 
 from tilelang.layout import Fragment, Layout
 from tilelang.layout.constraints import (
@@ -23,6 +22,7 @@ from tilelang.layout.constraints import (
 from tilelang.layout.loops import loop_layout
 from tilelang.layout.solution import Solution
 from tilelang.layout.solve import solve
+from tilelang_diagnostics.model import Span
 
 
 def op(text: str, line: int) -> Origin:

@@ -19,7 +19,14 @@ import tilelang
 
 SAMPLE, FULL = 40, 2000
 SEED = 20261129
-TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "int32": 0.0, "int64": 0.0, "int8": 0.0, "uint8": 0.0}
+TOLERANCE = {
+    "float32": 2e-5,
+    "float64": 1e-12,
+    "int32": 0.0,
+    "int64": 0.0,
+    "int8": 0.0,
+    "uint8": 0.0,
+}
 DTYPES = tuple(TOLERANCE)
 
 
@@ -33,14 +40,18 @@ class Program:
     tiles: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     inputs: list[np.ndarray[Any, Any]] = field(default_factory=list)
     count: int = 0
+    # The coarsest rounding on the way to a tile: a float64 made from a float32 is no better.
+    precision: dict[str, float] = field(default_factory=dict)
 
-    def fresh(self, value: np.ndarray[Any, Any], scope: str) -> str:
-        """Allocate a tile that will hold `value`."""
+    def fresh(self, value: np.ndarray[Any, Any], scope: str, sources: tuple[str, ...] = ()) -> str:
+        """Allocate a tile that will hold `value`, computed from `sources`."""
         name = f"t{self.count}"
         self.count += 1
         shape = ", ".join(map(str, value.shape)) + ("," if value.ndim == 1 else "")
         self.lines.append(f'{name} = T.alloc_{scope}(({shape}), "{value.dtype.name}")')
         self.tiles[name] = value
+        made_from = [self.precision[source] for source in sources]
+        self.precision[name] = max([TOLERANCE[value.dtype.name], *made_from])
         return name
 
 
@@ -77,7 +88,7 @@ def _elementwise(program: Program, rng: random.Random) -> None:
     if _too_large(value):
         return
     text = f"T.{op}({a}[i, j], {b}[i, j])" if op in ("min", "max") else f"{a}[i, j] {op} {b}[i, j]"
-    _store(program, rng, value, text)
+    _store(program, rng, value, text, a, b)
 
 
 def _constant(program: Program, rng: random.Random) -> None:
@@ -88,14 +99,14 @@ def _constant(program: Program, rng: random.Random) -> None:
         value = x * x.dtype.type(number) + x.dtype.type(1)
     if _too_large(value):
         return
-    _store(program, rng, value, f"{a}[i, j] * {number} + 1")
+    _store(program, rng, value, f"{a}[i, j] * {number} + 1", a)
 
 
 def _select(program: Program, rng: random.Random) -> None:
     a, b = _pair(program, rng)
     x, y = program.tiles[a], program.tiles[b]
     _store(program, rng, np.where(x > y, x, y * y.dtype.type(0)),
-           f"T.if_then_else({a}[i, j] > {b}[i, j], {a}[i, j], {b}[i, j] * 0)")  # fmt: skip
+           f"T.if_then_else({a}[i, j] > {b}[i, j], {a}[i, j], {b}[i, j] * 0)", a, b)  # fmt: skip
 
 
 def _unary(program: Program, rng: random.Random) -> None:
@@ -110,7 +121,7 @@ def _unary(program: Program, rng: random.Random) -> None:
              "tanh": np.tanh(bounded), "sigmoid": 1 / (1 + np.exp(-bounded))}[name]  # fmt: skip
     inner = f"T.clamp({a}[i, j], -4, 4)"
     text = f"T.sqrt(T.abs({inner}))" if name == "sqrt" else f"T.{name}({inner})"
-    _store(program, rng, value.astype(x.dtype), text)
+    _store(program, rng, value.astype(x.dtype), text, a)
 
 
 def _convert(program: Program, rng: random.Random) -> None:
@@ -119,7 +130,7 @@ def _convert(program: Program, rng: random.Random) -> None:
     target = np.dtype(rng.choice(DTYPES))
     if x.dtype.kind == "f" and target.kind in "iu":
         return  # out of range is undefined on both sides
-    _store(program, rng, x.astype(target), f'T.cast({a}[i, j], "{target.name}")')
+    _store(program, rng, x.astype(target), f'T.cast({a}[i, j], "{target.name}")', a)
 
 
 def _reduce(program: Program, rng: random.Random) -> None:
@@ -134,11 +145,11 @@ def _reduce(program: Program, rng: random.Random) -> None:
     if _too_large(reduced):
         return
     source = a
-    out = program.fresh(reduced, "fragment")
+    out = program.fresh(reduced, "fragment", (source,))
     program.lines.append(f"T.reduce_{kind}({source}, {out}, dim={dim})")
     value = np.broadcast_to(reduced[None, :] if dim == 0 else reduced[:, None], x.shape).copy()
     del program.tiles[out]
-    _store(program, rng, value, f"{out}[{'j' if dim == 0 else 'i'}]")
+    _store(program, rng, value, f"{out}[{'j' if dim == 0 else 'i'}]", out)
 
 
 def _cumsum(program: Program, rng: random.Random) -> None:
@@ -151,7 +162,7 @@ def _cumsum(program: Program, rng: random.Random) -> None:
     value = np.cumsum(x, axis=dim, dtype=x.dtype)
     if _too_large(value):
         return
-    out = program.fresh(value, rng.choice(("shared", "fragment")))
+    out = program.fresh(value, rng.choice(("shared", "fragment")), (a,))
     program.lines.append(f"T.cumsum({a}, {out}, dim={dim})")
 
 
@@ -162,9 +173,9 @@ def _pair(program: Program, rng: random.Random) -> tuple[str, str]:
 
 
 def _store(
-    program: Program, rng: random.Random, value: np.ndarray[Any, Any], text: str
+    program: Program, rng: random.Random, value: np.ndarray[Any, Any], text: str, *sources: str
 ) -> None:
-    out = program.fresh(value, rng.choice(("shared", "fragment")))
+    out = program.fresh(value, rng.choice(("shared", "fragment")), sources)
     program.lines.append(f"for i, j in T.Parallel({program.rows}, {program.columns}):")
     program.lines.append(f"    {out}[i, j] = {text}")
 
@@ -200,7 +211,7 @@ def run(program: Program, name: str) -> None:
     got = got if isinstance(got, (list, tuple)) else [got]
     for tile, actual in zip(outputs, got, strict=True):
         expected = program.tiles[tile]
-        tolerance = TOLERANCE[expected.dtype.name]
+        tolerance = program.precision[tile]
         wide = expected.astype(np.float64)
         error = np.abs(np.asarray(actual).astype(np.float64) - wide)
         limit = tolerance * (np.abs(wide) + np.abs(wide).max(initial=0) + 1)

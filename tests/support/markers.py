@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,9 @@ from tilelang.language.frontend import parse_static
 from tilelang_diagnostics import SourceMap, render_text
 from tilelang_diagnostics.model import Diagnostic
 
-_MARKER = re.compile(r"^(?P<lead>\s*#\s*)(?P<carets>\^+)\s+(?P<severity>\w+)\[(?P<code>TL\d+)\]\s*(?P<text>.*)$")
+_MARKER = re.compile(
+    r"^(?P<lead>\s*#\s*)(?P<carets>\^+)\s+(?P<severity>\w+)\[(?P<code>TL\d+)\]\s*(?P<text>.*)$"
+)
 PRELUDE = "import tilelang\nimport tilelang.language as T\n\n"
 
 
@@ -81,7 +82,9 @@ def check_diagnostics(text: str, **options: Any) -> tuple[Diagnostic, ...]:
     assert sorted(keys) == sorted(e.key for e in expected), rendered
     assert all(d.span is not None for d in found), rendered
     for e in expected:
-        messages = [d.message for d in found if d.span and (d.span.line, d.code) == (e.line, e.code)]
+        messages = [
+            d.message for d in found if d.span and (d.span.line, d.code) == (e.line, e.code)
+        ]
         assert any(e.text in m for m in messages), f"{e.text!r} not in {messages}"
     return found
 
@@ -114,13 +117,17 @@ def remarked(text: str, **options: Any) -> str:
                 continue
             said = words.get((number, d.code), "")
             said = said if said in d.message else ""
-            width = max(1, d.span.end_column - d.span.column) if d.span.end_line == number else (
-                len(line) + 1 - d.span.column
+            width = (
+                max(1, d.span.end_column - d.span.column)
+                if d.span.end_line == number
+                else (len(line) + 1 - d.span.column)
             )
             hash_at = max(0, d.span.column - 3)
             marker = " " * hash_at + "#" + " " * (d.span.column - hash_at - 2) + "^" * width
             out.append(f"{marker} {d.severity.value}[{d.code}] {said}".rstrip())
     body = "\n".join(out).removeprefix(PRELUDE).strip("\n")
-    return "\n" + "\n".join(" " * indent + line if line else line for line in body.split("\n")) + (
-        "\n" + text.split("\n")[-1]
+    return (
+        "\n"
+        + "\n".join(" " * indent + line if line else line for line in body.split("\n"))
+        + ("\n" + text.split("\n")[-1])
     )

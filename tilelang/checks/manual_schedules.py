@@ -100,7 +100,7 @@ def _check_producers(
     reads = [_touched((s,), "read") for s in scheduled]
     for first in range(len(scheduled)):
         for second in range(first + 1, len(scheduled)):
-            shared = sorted((b.name for b in writes[first] & reads[second] if not b.is_global))
+            shared = sorted(b.name for b in writes[first] & reads[second] if not b.is_global)
             late = stage[first] > stage[second] or (
                 stage[first] == stage[second] and order[first] > order[second]
             )

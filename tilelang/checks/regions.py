@@ -40,7 +40,9 @@ def _check_range(
     size = interval(r.extent, ranges)[0]
     if size is None:
         return
-    outside = low is not None and low >= extent or (high is not None and high + size <= 0)
+    # A negative element index counts from the end; the start of a slice does not.
+    first = -extent if r.is_point else 0
+    outside = (low is not None and low >= extent) or (high is not None and high + size <= first)
     if not buffer.is_global:
         # Every iteration runs, so the greatest index is reached when the index is affine.
         reached = high is not None and _is_affine(r, ranges) and high + size > extent

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tilelang.program.accesses import variables
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
 from tilelang.program.expr import Expr, Var
-from tilelang.program.accesses import variables
 from tilelang.program.stmt import Function
 from tilelang_diagnostics.model import Diagnostic
 

@@ -15,13 +15,28 @@ import numpy
 from tilelang.codegen.c_calls import Calls
 from tilelang.codegen.c_names import Names
 from tilelang.codegen.c_text import (
-    BIT_AND, BITWISE, COMPARISONS, EQUALITY, LOGICAL, OPERATORS, OR, POSTFIX, PRODUCT, SHIFT, SUM,
-    TERNARY, UNARY, Unsupported, c_string, enclosed,
+    BIT_AND,
+    BITWISE,
+    COMPARISONS,
+    EQUALITY,
+    LOGICAL,
+    OPERATORS,
+    OR,
+    POSTFIX,
+    PRODUCT,
+    SHIFT,
+    SUM,
+    TERNARY,
+    UNARY,
+    Unsupported,
+    c_string,
+    enclosed,
 )  # fmt: skip
 from tilelang.codegen.dialect import BUILTIN, NARROW, PACKED, STORAGE_ONLY, Dialect, parse, per_byte
 from tilelang.dtypes import DType
 from tilelang.ir import build, tirx
 from tilelang.ir.flatten import flat_index
+
 
 class Expressions:
     """Prints the expressions of one kernel."""
@@ -265,7 +280,7 @@ class Expressions:
     def _floor(self, e: Any, kind: str, dtype: DType, parent: int) -> str:
         """C truncates; that is the same where nothing is negative."""
         divisor = build.int_value(e.b)
-        if dtype.kind == "uint" or self._not_negative(e.a) and self._positive(e.b):
+        if dtype.kind == "uint" or (self._not_negative(e.a) and self._positive(e.b)):
             operator = "/" if kind == "FloorDiv" else "%"
             return self._infix(e, operator, PRODUCT, kind, dtype, parent)
         if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:

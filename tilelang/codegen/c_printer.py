@@ -14,7 +14,12 @@ from tilelang.codegen.c_names import Names
 from tilelang.codegen.c_text import OPERATORS, PRODUCT, SUM, Unsupported, c_string
 from tilelang.codegen.c_vector import print_vector_loop
 from tilelang.codegen.dialect import (
-    NARROW, STORAGE_ONLY, Dialect, element_bytes, parse, per_byte,
+    NARROW,
+    STORAGE_ONLY,
+    Dialect,
+    element_bytes,
+    parse,
+    per_byte,
 )  # fmt: skip
 from tilelang.codegen.source_map import Line
 from tilelang.ir import attrs, build, tirx

@@ -65,9 +65,7 @@ class _Atomics:
         value = b.emit(text, base)
         return b.compare("ne", value, integer(0, "i8")) if dtype.kind == "bool" else value
 
-    def _vector_add(
-        self, x: Expressions, view: Any, offset: Val, source: Any, lanes: int
-    ) -> Val:
+    def _vector_add(self, x: Expressions, view: Any, offset: Val, source: Any, lanes: int) -> Val:
         """Neighbouring elements one by one: no promise is made about them together."""
         if hasattr(source, "region"):
             from_view, start = element_of(x, source)
@@ -84,9 +82,7 @@ class _Atomics:
             olds.append(old)
         return self.b.pack(olds)
 
-    def update(
-        self, pointer: Val, dtype: DType, kind: str, value: Val, order: str
-    ) -> Val | None:
+    def update(self, pointer: Val, dtype: DType, kind: str, value: Val, order: str) -> Val | None:
         """Atomically `*pointer = kind(*pointer, value)`; the old value, None if impossible."""
         b = self.b
         if kind == "exch":

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 _SPACES = ("tirx", "prim", "tl")
 
 # Barriers within one block mean nothing once its threads have become loops.
-_NO_EFFECT = frozenset(
-    {"sync_threads", "sync_warp", "assume", "prefetch_slot"}
-)
+_NO_EFFECT = frozenset({"sync_threads", "sync_warp", "assume", "prefetch_slot"})
 
 
 class Calls:

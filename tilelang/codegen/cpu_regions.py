@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from tilelang.codegen.cpu_expr import Expressions
 
 
-def each_element(
-    x: Expressions, region: Any, body: Callable[[Sequence[Val], Val], None]
-) -> None:
+def each_element(x: Expressions, region: Any, body: Callable[[Sequence[Val], Val], None]) -> None:
     """Emit loops that run `body(indices, value)` for every element, last index fastest."""
     view = x.memory.view(region.source)
     starts = [x.index(r.min) for r in region.region]
@@ -26,9 +24,7 @@ def each_element(
             offset = x.memory.offset(view, indices)
             body(indices, x.memory.load(view, offset))
             return
-        count(
-            x.b, extents[depth], lambda i: visit([*indices, add64(x.b, starts[depth], i)])
-        )
+        count(x.b, extents[depth], lambda i: visit([*indices, add64(x.b, starts[depth], i)]))
 
     visit([])
 

@@ -179,9 +179,7 @@ class Statements:
         before = b.block
         b.open(head)
         after = b.label("%i")
-        var = b.emit(
-            f"phi {base} [ {start.ref}, %{before} ], [ {after}, %{latch} ]", base
-        )
+        var = b.emit(f"phi {base} [ {start.ref}, %{before} ], [ {after}, %{latch} ]", base)
         b.branch_if(b.compare("slt", var, stop), body, done)
         b.open(body)
         x.values[s.loop_var] = var

@@ -298,5 +298,3 @@ def _encode_exponent(b: Builder, value: Val) -> Val:
     code = b.select(b.compare("ugt", code, top), top, code)
     is_nan = b.compare("uno", value, value)
     return b.cast("trunc", b.select(is_nan, integer(255, "i32", lanes), code), "i8")
-
-

@@ -64,9 +64,7 @@ CUDA: Final = Dialect(
     arena="extern __shared__ __align__(1024) unsigned char {name}[];",
     local="__align__({align}) {type} {name}[{count}];",
     reserved=frozenset(
-        "threadIdx blockIdx blockDim gridDim warpSize dim3 float2 float4 int2 uint2 uint4 half2 "
-        "make_float4 make_uint4 assert clock exp exp2 log log2 sqrt sin cos tan tanh pow min max "
-        "abs floor ceil round trunc erf fma j0 j1 jn y0 y1 yn gamma".split()
+        ["threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "float2", "float4", "int2", "uint2", "uint4", "half2", "make_float4", "make_uint4", "assert", "clock", "exp", "exp2", "log", "log2", "sqrt", "sin", "cos", "tan", "tanh", "pow", "min", "max", "abs", "floor", "ceil", "round", "trunc", "erf", "fma", "j0", "j1", "jn", "y0", "y1", "yn", "gamma"]
     ),
 )  # fmt: skip
 

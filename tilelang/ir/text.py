@@ -71,7 +71,7 @@ class _Printer:
         self.lines: list[IRLine] = []
         self._text = ExprText()
         self._depth = 0
-        self._outputs: list[Any] = []
+        self._launch_said: dict[str, Any] = {}
         self._rules: dict[str, Callable[[Any], None]] = {
             "SeqStmt": self._seq, "For": self._for, "While": self._while,
             "IfThenElse": self._if, "BufferStore": self._store, "Evaluate": self._evaluate,
@@ -243,7 +243,9 @@ class _Printer:
         if key == attrs.THREAD_EXTENT:
             self._launch(s)
         elif key == attrs.LAUNCH:
+            self._launch_said = dict(s.node)
             self.statement(s.body)
+            self._launch_said = {}
         elif key.startswith(attrs.SCOPED):
             said = dict(s.node).get("args", ())
             args = ", ".join(str(a) for a in said)
@@ -266,7 +268,10 @@ class _Printer:
             parts.append(f"threads={sizes[0] if len(sizes) == 1 else '(' + ', '.join(sizes) + ')'}")
         names = [self._text.name(a.node.var) for a in blocks]
         target = names[0] if len(names) == 1 else f"({', '.join(names)})"
-        self._line(f"with T.Kernel({', '.join(parts)}) as {target}:", s.span)
+        said = {k: v for k, v in self._launch_said.items() if k != "style"}
+        style = self._launch_said.get("style", "Kernel")
+        header = f"T.{style}({', '.join([*parts, *keywords(said)])})"
+        self._line(f"with {header} as {target}:", s.span)
         self._depth += 1
         for n, axis in enumerate(threads):
             if uses(body, [axis.node.var]):

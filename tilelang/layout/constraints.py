@@ -50,11 +50,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from tilelang_diagnostics.model import Span
-
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.index_map import checked_shape
 from tilelang.layout.layout import Layout
+from tilelang_diagnostics.model import Span
 
 AnyLayout: TypeAlias = Layout | Fragment
 

@@ -170,8 +170,10 @@ class Builder:
         offset = len(region.ranges) - len(shape)
         dims = {offset + d: d for d in range(len(shape))}
         index = index_map(region_indices(region, dims), {}, shape, self.counters, whole.shape)
-        if index is None:
-            return None
+        if index is None or any(
+            a > b for a, b in zip(index.out_shape, whole.shape, strict=True)
+        ):
+            return None  # not known, or outside, which is reported elsewhere
         return whole, shape, Layout(index.shape, index.map, out_shape=whole.shape)
 
     def nest(

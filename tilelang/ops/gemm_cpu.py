@@ -271,9 +271,7 @@ class _Blocked:
         r, v = self._var("r"), self._var("v")
         body = make(r, build.mul(v, self._int(tile.lanes), self._span))
         for var, count in ((v, tile.vectors), (r, tile.rows)):
-            body = build.loop(
-                var, self._int(count), body, kind="UNROLLED", span=self._span
-            )
+            body = build.loop(var, self._int(count), body, kind="UNROLLED", span=self._span)
         return body
 
     def _nest(self, loops: Sequence[tuple[tirx.Var, int]], body: tirx.Stmt) -> tirx.Stmt:

@@ -188,9 +188,7 @@ class Exchanger:
         own = tirx.FloorMod(t, _int(WARP), span)
         other = tirx.Add(tirx.Sub(t, own, span), lane, span)
         same = tirx.EQ(build.load(given, [other], span), build.load(given, [t], span), span)
-        bit = tirx.LShift(
-            build.const(1, "uint32", span), build.cast(lane, "uint32", span), span
-        )
+        bit = tirx.LShift(build.const(1, "uint32", span), build.cast(lane, "uint32", span), span)
         step = tirx.IfThenElse(
             same,
             build.store(peers, [t], tirx.BitwiseOr(build.load(peers, [t]), bit, span), span),

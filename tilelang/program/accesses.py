@@ -74,7 +74,9 @@ class Context:
         return tuple(v for loop in self.loops if loop.kind == "parallel" for v in loop.loop_vars)
 
 
-def walk_with_context(block: st.Block, context: Context | None = None) -> Iterator[tuple[st.Stmt, Context]]:
+def walk_with_context(
+    block: st.Block, context: Context | None = None
+) -> Iterator[tuple[st.Stmt, Context]]:
     """Every statement with its surroundings, in program order."""
     context = context or Context()
     for stmt in block:
@@ -107,7 +109,9 @@ def accesses(stmt: st.Stmt) -> Iterator[Access]:
             later: list[Access] = []
             for position, arg in enumerate(args):
                 if isinstance(arg, Region):
-                    kind = _operand_kind(stmt, roles[position] if position < len(roles) else "read", position)
+                    kind = _operand_kind(
+                        stmt, roles[position] if position < len(roles) else "read", position
+                    )
                     access = Access(arg.buffer, arg.ranges, kind, arg.span or stmt.span, stmt)
                     if kind == "write":
                         later.append(access)

@@ -69,7 +69,14 @@ def divisible(value: Any, by: int) -> bool:
 
 def decide(condition: ex.Expr) -> bool | None:
     """Truth of a comparison whose two sides differ by a constant; None when unknown."""
-    if not isinstance(condition, ex.Binary) or condition.op not in ("<", "<=", ">", ">=", "==", "!="):
+    if not isinstance(condition, ex.Binary) or condition.op not in (
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "==",
+        "!=",
+    ):
         return None
     if not condition.left.dtype.is_integer:
         return None

@@ -48,7 +48,7 @@ def _binary(op: str, a: Interval, b: Interval) -> Interval:
             return (None if a[0] is None else a[0] // divisor,
                     None if a[1] is None else a[1] // divisor)  # fmt: skip
         case "%" if b[0] == b[1] and b[0] is not None and b[0] > 0:
-            if a[0] is not None and a[1] is not None and 0 <= a[0] and a[1] < b[0]:
+            if a[0] is not None and a[1] is not None and a[0] >= 0 and a[1] < b[0]:
                 return a
             return 0, b[0] - 1
         case "min":

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from tilelang.program import arith
+from tilelang.program import arith, operators, stmt
 from tilelang.program import buffer as bf
 from tilelang.program import expr as ex
-from tilelang.program import operators, stmt
 from tilelang.program.context import active_trace, current_span, reject, warn
 from tilelang.program.unknown import Unknown, contains_unknown
 from tilelang_diagnostics.model import Label, Severity
@@ -201,9 +200,7 @@ def _region(buffer: bf.Buffer, indices: tuple[Any, ...]) -> bf.Region:
     return bf.Region(buffer, tuple(ranges), current_span())
 
 
-def _refuse_negative_start(
-    buffer: bf.Buffer, dimension: int, begin: ex.Expr, start: Any
-) -> None:
+def _refuse_negative_start(buffer: bf.Buffer, dimension: int, begin: ex.Expr, start: Any) -> None:
     """Slices of tiles are regions of memory: their start is not counted from the end."""
     number = arith.constant_value(begin)
     if number is None or number >= 0:

@@ -50,7 +50,9 @@ def binary(op: str, left: Any, right: Any) -> Any:
         reject("TL236", f"`{op}` needs integers, got {lhs.dtype}", help="cast with `T.cast` first")
     if op in _DIVISIONS and isinstance(rhs, ex.Const) and rhs.value == 0 and not lhs.dtype.is_float:
         reject(
-            "TL117", f"division by zero in `{lhs} {op} {rhs}`", help="divide by something else than 0"
+            "TL117",
+            f"division by zero in `{lhs} {op} {rhs}`",
+            help="divide by something else than 0",
         )
     bits = lhs.dtype.bits  # 0 for a dtype that is not chosen yet
     if op in ("<<", ">>") and bits and isinstance(rhs, ex.Const) and not 0 <= rhs.value < bits:

@@ -96,7 +96,9 @@ def _indented(block: st.Block) -> Iterator[str]:
 def _parameter(param: Any) -> str:
     if isinstance(param, Buffer):
         kind = "T.Tensor" if param.strides is None else "T.StridedTensor"
-        strides = "" if param.strides is None else f", ({', '.join(map(expr_text, param.strides))},)"
+        strides = (
+            "" if param.strides is None else f", ({', '.join(map(expr_text, param.strides))},)"
+        )
         return f"{param.name}: {kind}({_shape(param)}{strides}, {param.dtype.name!r})"
     return f"{param.name}: T.{param.dtype.name}"
 

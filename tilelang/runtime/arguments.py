@@ -15,6 +15,7 @@ from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.expr import Var
 from tilelang.program.text import expr_text
 from tilelang.runtime.dims import buffer_vars, dim_vars, evaluate, solve
+from tilelang.runtime.place import CPU, Place, device_index
 from tilelang.runtime.scalars import Scalar, checked_scalar
 from tilelang.runtime.signature import Signature
 from tilelang.runtime.tensors import (
@@ -32,7 +33,10 @@ from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 @dataclass(slots=True)
 class Bound:
-    """A call that fits: one value per parameter, and the runtime dimensions."""
+    """A call that fits: one value per parameter, and the runtime dimensions.
+
+    `device` is the number of the device all tensors are on, None for a call without tensors.
+    """
 
     addresses: dict[Buffer, int] = field(default_factory=dict)
     scalars: dict[Var, Scalar] = field(default_factory=dict)
@@ -40,6 +44,7 @@ class Bound:
     results: list[Any] = field(default_factory=list)
     owners: list[Any] = field(default_factory=list)
     family: Family = "numpy"
+    device: int | None = None
 
     def value(self, parameter: Buffer | Var) -> Scalar:
         """What goes into the slot of `parameter`."""
@@ -53,12 +58,14 @@ def bind(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     written: frozenset[Buffer] = frozenset(),
+    place: Place = CPU,
 ) -> Bound:
     """The checked call; raises the diagnostics of every argument that is wrong.
 
-    `written` are the parameters the kernel stores to: their memory must not be read-only.
+    `written` are the parameters the kernel stores to: their memory must not be read-only. `place`
+    is where all tensors have to be, and where results are made.
     """
-    binder = _Binder(signature, written)
+    binder = _Binder(signature, written, place)
     binder.bind(binder.by_parameter(args, kwargs))
     raise_for(binder.diagnostics)
     binder.allocate()
@@ -67,9 +74,14 @@ def bind(
 
 
 class _Binder:
-    def __init__(self, signature: Signature, written: frozenset[Buffer]) -> None:
+    def __init__(
+        self, signature: Signature, written: frozenset[Buffer], place: Place
+    ) -> None:
         self.signature = signature
         self.written = written
+        self.place = place
+        # The tensor that says which of several devices the call is on.
+        self.leader: str | None = None
         self.diagnostics: list[Diagnostic] = []
         self.bound = Bound()
         # Which argument gave a runtime dimension its value, for messages.
@@ -176,10 +188,24 @@ class _Binder:
         return view
 
     def check_device(self, buffer: Buffer, view: TensorView) -> None:
-        if view.device != "cpu":
+        if not self.place.holds(view.device):
+            name = buffer.name
+            move = f"{name}.cpu()" if self.place.kind == "cpu" else f"{name}.cuda()"
+            if view.family == "numpy" and self.place.kind != "cpu":
+                move = f"torch.from_numpy({name}).cuda()"
+            self.report("TL707", f"argument `{name}` of `{self.name}` is on {view.device}, "
+                        f"expected {self.place.kind}",
+                        f"pass {move}, or compile the kernel for that device",
+                        span=buffer.span, label=self.declared(buffer))  # fmt: skip
+            return
+        index = device_index(view.device)
+        if self.leader is None:
+            self.leader, self.bound.device = buffer.name, index
+        elif index != self.bound.device:
+            wanted = f"{self.place.kind}:{self.bound.device}"
             self.report("TL707", f"argument `{buffer.name}` of `{self.name}` is on {view.device}, "
-                        "expected cpu",
-                        f"pass {buffer.name}.cpu(), or compile the kernel for that device",
+                        f"but `{self.leader}` is on {wanted}",
+                        f"pass {buffer.name}.to('{wanted}')",
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
 
     def check_dtype(self, buffer: Buffer, view: TensorView) -> None:
@@ -193,11 +219,13 @@ class _Binder:
                     span=buffer.span, label=self.declared(buffer))  # fmt: skip
 
     def check_alignment(self, buffer: Buffer, view: TensorView) -> None:
-        size = buffer.dtype.scalar.bytes
-        if view.device == "cpu" and view.address % size:
+        size = self.place.alignment_of(buffer)
+        if self.place.holds(view.device) and view.address % size:
             copy = "clone()" if view.family == "torch" else "copy()"
+            element = size == buffer.dtype.scalar.bytes
+            why = f"the size of {buffer.dtype.name}" if element else "which its code relies on"
             self.report("TL706", f"argument `{buffer.name}` of `{self.name}` starts at an address "
-                        f"that is not a multiple of {size} bytes, the size of {buffer.dtype.name}",
+                        f"that is not a multiple of {size} bytes, {why}",
                         f"pass {buffer.name}.{copy}, which is aligned",
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
 
@@ -262,7 +290,7 @@ class _Binder:
 
     def check_strides(self, buffer: Buffer, view: TensorView) -> None:
         if buffer.strides is None:
-            if not view.contiguous and view.device == "cpu":
+            if not view.contiguous and self.place.holds(view.device):
                 self.not_contiguous(buffer, view)
             return
         for axis, dim in enumerate(buffer.strides):
@@ -308,6 +336,19 @@ class _Binder:
 
     # Outputs.
 
+    @property
+    def device(self) -> str:
+        """Where results are made: beside the arguments."""
+        if self.place.kind == "cpu":
+            return "cpu"
+        index = self.bound.device
+        return self.place.kind if index is None else f"{self.place.kind}:{index}"
+
+    @property
+    def family(self) -> Family:
+        """Of whose kind results are: NumPy has no memory on a device."""
+        return self.bound.family if self.place.kind == "cpu" else "torch"
+
     def only_in_results(self, var: Var) -> bool:
         inputs = [p for p in self.signature.inputs if isinstance(p, Buffer)]
         return not any(_mentions(b, var) for b in inputs)
@@ -331,14 +372,17 @@ class _Binder:
                 shape.append(size)
             shape[-1:] = [-(-n // elements_per_item(buffer.dtype)) for n in shape[-1:]]
             try:
-                result = empty(shape, buffer.dtype, self.bound.family)
+                result = empty(shape, buffer.dtype, self.family, self.device)
             except (ValueError, ImportError) as error:
                 self.report("TL702", f"result `{buffer.name}` of `{self.name}` cannot be made as "
                             f"{self.bound.family} {buffer.dtype.name}: {error}",
                             "pass PyTorch tensors", span=buffer.span)  # fmt: skip
                 return
+            view = view_of(result)
             self.bound.results.append(result)
-            self.bound.addresses[buffer] = view_of(result).address
+            self.bound.addresses[buffer] = view.address
+            if self.bound.device is None:
+                self.bound.device = device_index(view.device)
 
     def unknown(self, dim: Dim) -> list[Var]:
         return [v for v in dim_vars(dim) if v not in self.bound.dims]

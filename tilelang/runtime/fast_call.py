@@ -16,6 +16,8 @@ For `A: T.Tensor((M, 64), "float16")` and a returned `C` the function reads
         r0 = empty((s0_0, 64), dtype=D1)
         launch((p0, r0.data_ptr(), s0_0))
         return r0
+
+For a kernel on a GPU every tensor has to be on the device of the first, which `launch` is told.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from typing import Any, Final
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.expr import Var
 from tilelang.runtime.dims import dim_source, dim_vars, tuple_source
+from tilelang.runtime.place import CPU, Place
 from tilelang.runtime.signature import Parameter, Signature
 from tilelang.runtime.tensors import Family, elements_per_item, numpy_dtype, storage_names
 
 NO_FAST_PATH: Final = object()
 
-Launch = Callable[[Sequence[int | float]], None]
+# Takes the values, and the number of the device unless that is the CPU.
+Launch = Callable[..., None]
 
 
 def make_fast_call(
@@ -40,13 +44,16 @@ def make_fast_call(
     family: Family,
     launch: Launch,
     written: frozenset[Buffer] = frozenset(),
+    place: Place = CPU,
 ) -> Callable[..., Any] | None:
     """The generated function, or None for a signature that is left to the slow path.
 
     It takes the inputs by position and returns one result, a list of them, None, or NO_FAST_PATH.
     `slots` is what `launch` takes, in order.
     """
-    writer = _Writer(signature, family, written)
+    if place.kind != "cpu" and family != "torch":
+        return None
+    writer = _Writer(signature, family, written, place)
     try:
         source = writer.function(slots)
     except _Unsupported:
@@ -64,10 +71,14 @@ class _Unsupported(Exception):
 
 
 class _Writer:
-    def __init__(self, signature: Signature, family: Family, written: frozenset[Buffer]) -> None:
+    def __init__(
+        self, signature: Signature, family: Family, written: frozenset[Buffer], place: Place
+    ) -> None:
         self.signature = signature
         self.family = family
         self.written = written
+        self.place = place
+        self.has_device = False
         self.constants: dict[str, Any] = {}
         self.checks: list[str] = []
         self.names: dict[Var, str] = {}  # runtime dimensions and scalars already known
@@ -89,7 +100,10 @@ class _Writer:
         for promise in self.signature.promises:
             self.require(self.dim(promise.condition))
         body = self.results()
-        body.append(f"launch({tuple_source(self.slot(p) for p in slots)})")
+        if self.place.kind != "cpu" and not self.has_device:
+            raise _Unsupported
+        device = "" if self.place.kind == "cpu" else ", d"
+        body.append(f"launch({tuple_source(self.slot(p) for p in slots)}{device})")
         body.append(f"return {self.returned()}")
         checks = [f"        {line}" for line in self.checks] or ["        pass"]
         return "\n".join(
@@ -122,7 +136,8 @@ class _Writer:
             same = f"{name}.dtype is D{index}" if len(dtypes) == 1 else f"{name}.dtype in D{index}"
             if len(dtypes) == 1:
                 self.constants[f"D{index}"] = dtypes[0]
-            self.require(f"{same} and {name}.is_cpu and not {name}.is_neg()")
+            self.require(f"{same} and {name}.is_{self.place.kind} and not {name}.is_neg()")
+            self.device(name)
         else:
             self.constants[f"D{index}"] = dtypes[0] if len(dtypes) == 1 else dtypes
             self.require(f"{name}.dtype {'==' if len(dtypes) == 1 else 'in'} D{index}")
@@ -136,10 +151,20 @@ class _Writer:
             self.strides(index, buffer)
         address = "data_ptr()" if self.family == "torch" else "__array_interface__['data'][0]"
         self.checks.append(f"p{index} = {name}.{address}")
-        size = buffer.dtype.scalar.bytes
+        size = self.place.alignment_of(buffer)
         if size > 1:
             self.require(f"p{index} % {size} == 0")
         self.values[buffer] = f"p{index}"
+
+    def device(self, name: str) -> None:
+        """All tensors are on one device, called `d`."""
+        if self.place.kind == "cpu":
+            return
+        if self.has_device:
+            self.require(f"{name}.get_device() == d")
+        else:
+            self.checks.append(f"d = {name}.get_device()")
+            self.has_device = True
 
     def sizes(self, prefix: str, source: str, dims: Sequence[Dim]) -> None:
         """Compare or bind every size of `source`, which has as many as `dims`."""
@@ -180,7 +205,8 @@ class _Writer:
                 raise _Unsupported
             self.constants[f"R{i}"] = self.dtypes(buffer)[0]
             shape = tuple_source(self.dim(d) for d in buffer.shape)
-            device = ", device='cpu'" if self.family == "torch" else ""
+            where = "'cpu'" if self.place.kind == "cpu" else "d"
+            device = f", device={where}" if self.family == "torch" else ""
             lines.append(f"r{i} = empty({shape}, dtype=R{i}{device})")
             self.values[buffer] = (
                 f"r{i}.data_ptr()"

@@ -18,9 +18,13 @@ class TileLangWarning(UserWarning):
     """A warning of the compiler or the runtime. `diagnostic` has its code, places and help."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
-        text = f"{diagnostic.severity.value}[{diagnostic.code}]: {diagnostic.message}"
-        super().__init__(f"{text}\n  help: {diagnostic.help}" if diagnostic.help else text)
+        super().__init__(diagnostic)  # what a copy in another process is made from
         self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        found = self.diagnostic
+        text = f"{found.severity.value}[{found.code}]: {found.message}"
+        return f"{text}\n  help: {found.help}" if found.help else text
 
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:

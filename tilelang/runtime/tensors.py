@@ -1,6 +1,7 @@
 """What is the memory behind a tensor-like argument: address, shape, strides, dtype, device?
 
-NumPy arrays, PyTorch tensors and everything that speaks DLPack. PyTorch and NumPy are never
+NumPy arrays, PyTorch tensors and everything that speaks DLPack or, on an NVIDIA GPU, the CUDA array
+interface. PyTorch and NumPy are never
 imported to find out: an argument of theirs can only exist once they are.
 """
 
@@ -37,7 +38,8 @@ class TensorView:
 
 def is_tensor(value: Any) -> bool:
     """Whether `value` is array-like enough to be bound to a tensor parameter."""
-    if hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__"):
+    protocols = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
+    if any(hasattr(value, p) for p in protocols):
         return not _is_numpy_scalar(value)
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
@@ -51,17 +53,19 @@ def view_of(value: Any) -> TensorView:
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray):
         return _numpy_view(value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return _cuda_array_view(value)
     if hasattr(value, "__dlpack__"):
         return _dlpack_view(value)
     raise NotATensor(f"is a {type(value).__name__}")
 
 
-def empty(shape: Sequence[int], dtype: DType, family: Family) -> Any:
-    """A new contiguous array of `family` on the CPU; ValueError where it has no such dtype."""
+def empty(shape: Sequence[int], dtype: DType, family: Family, device: str = "cpu") -> Any:
+    """A new contiguous array of `family` on `device`; ValueError where it has no such dtype."""
     if family == "torch":
         import torch
 
-        return torch.empty(tuple(shape), dtype=dtype.as_torch(), device="cpu")
+        return torch.empty(tuple(shape), dtype=dtype.as_torch(), device=device)
     import numpy
 
     return numpy.empty(tuple(shape), dtype=numpy_dtype(dtype))
@@ -140,6 +144,34 @@ def _numpy_view(value: Any) -> TensorView:
         family="numpy",
         contiguous=value.flags.c_contiguous,
         writable=value.flags.writeable,
+        owner=value,
+    )
+
+
+def _cuda_array_view(value: Any) -> TensorView:
+    """An array of CuPy, Numba, … on a GPU (numba.readthedocs.io, CUDA Array Interface v3)."""
+    import numpy
+
+    found = value.__cuda_array_interface__
+    dtype = numpy.dtype(found["typestr"])
+    shape = tuple(found["shape"])
+    rows: list[int] = [1]
+    for extent in reversed(shape[1:]):
+        rows.insert(0, rows[0] * extent)
+    contiguous = tuple(rows[: len(shape)])
+    given = found.get("strides")
+    strides = contiguous if given is None else tuple(s // dtype.itemsize for s in given)
+    index = value.__dlpack_device__()[1] if hasattr(value, "__dlpack_device__") else 0
+    address, read_only = found["data"]
+    return TensorView(
+        address=address,
+        shape=shape,
+        strides=strides,
+        dtype=dtype.name,
+        device=f"cuda:{index}",
+        family="numpy",
+        contiguous=strides == contiguous,
+        writable=not read_only,
         owner=value,
     )
 

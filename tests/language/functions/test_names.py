@@ -13,38 +13,9 @@ import tilelang.language as T
 from tilelang.language.catalog import LanguageFunction
 
 # The names public kernels use, most used first; dtypes have their own table.
-NAMES = tuple("""
-Tensor copy alloc_fragment alloc_shared Parallel prim_func Kernel ceildiv gemm clear serial
-Pipelined fill if_then_else exp2 get_thread_binding GemmWarpPolicy.FullRow mbarrier_wait_parity
-infinity alloc_local reduce_sum const empty alloc_barrier Buffer alloc_var dynamic WSID
-alloc_tmem cast dtype max reduce_max vectorized tma_copy atomic_add annotate_layout unroll
-mbarrier_arrive evaluate min barrier_arrive tcgen05_gemm access_ptr WSRole use_swizzle
-sync_threads WSScope barrier_wait alloc_reducer finalize_reducer WSSync.producer_acquire
-alloc_cluster_barrier log2 WSSync.producer_commit WSSync.consumer_release WSSync.consumer_wait
-launch_thread wgmma_gemm reducer_update thread_binding reducer_init WSPipeline
-GemmWarpPolicy.FullCol grid Layout reinterpret tvm_access_ptr exp WSSchedule WSScope.ROOT macro
-annotate_ws_schedule assume ptx_wgmma_ss Fragment tcgen05_mma_arrive fp8.determine_fp8_type
-warpgroup_arrive StridedTensor call_extern ptx_cp_async Select set_max_nreg wait_wgmma
-ClusterKernel ws floordiv PersistentTileScheduler ptr FragmentBuffer func_attr make_tensor
-reduce_absmax fence_proxy_async Cast shuffle_elect ws_op block_rank_in_cluster reshape cumsum
-ptx_arrive_barrier ptx_wait_group symbolic GemmWarpPolicy.Square ptx_init_barrier_thread_count
-reduce_min attr Serial atomic_addx4 tma_load ptx_commit_group tcgen05_cp_warpx4
-tcgen05_sf_warp_transpose async_copy atomic_addx2 SharedBuffer view tvm_storage_sync
-mbarrier_expect_tx cluster_sync disable_warp_group_reg_alloc gemm_sp cummax atomic_max
-shift_left Persistent atomic_load call_intrin extract_lane clamp alloc_global floormod rsqrt
-device_assert print initialize_wgmma_descriptor atomic_min im2col tcgen05_gemm_blockscaled
-atomic_store address_of pdl_sync log dp4a tcgen05_before_thread_sync tcgen05_after_thread_sync
-pdl_trigger transpose tma_store_wait import_source rng_init rng_rand reduce_abssum copy_cluster
-annotate_safe_value annotate_pass_configs ldg64 ldg128 any_sync get_block_binding ceil sync_grid
-cp_async_barrier_noinc parallel __tan sin round ieee_add ptx_fence_barrier_init
-warpgroup_fence_operand shift_right deallocate_tmem annotate_compile_flags ldg256 rng_rand_float
-ballot_sync annotate_producer_reg_dealloc annotate_consumer_reg_alloc clc_is_canceled
-clc_get_first_ctaid_x reduce_bitand __exp __exp10 __log __log2 __log10 __cos __sin cos tan
-ieee_frsqrt sync_warp bitwise_xor fma2 annotate_l2_hit_ratio all_of any_of get_warp_idx_sync
-stg32 stg64 stg128 syncthreads_and syncthreads_or fp8.determine_torch_fp8_type
-index_to_coordinates mma_gemm_blockscaled no_set_max_nreg mbarrier_arrive_expect_tx
-clc_try_cancel_multicast sigmoid reduce_bitor
-""".split())  # noqa: SIM905
+NAMES = tuple(
+    ["Tensor", "copy", "alloc_fragment", "alloc_shared", "Parallel", "prim_func", "Kernel", "ceildiv", "gemm", "clear", "serial", "Pipelined", "fill", "if_then_else", "exp2", "get_thread_binding", "GemmWarpPolicy.FullRow", "mbarrier_wait_parity", "infinity", "alloc_local", "reduce_sum", "const", "empty", "alloc_barrier", "Buffer", "alloc_var", "dynamic", "WSID", "alloc_tmem", "cast", "dtype", "max", "reduce_max", "vectorized", "tma_copy", "atomic_add", "annotate_layout", "unroll", "mbarrier_arrive", "evaluate", "min", "barrier_arrive", "tcgen05_gemm", "access_ptr", "WSRole", "use_swizzle", "sync_threads", "WSScope", "barrier_wait", "alloc_reducer", "finalize_reducer", "WSSync.producer_acquire", "alloc_cluster_barrier", "log2", "WSSync.producer_commit", "WSSync.consumer_release", "WSSync.consumer_wait", "launch_thread", "wgmma_gemm", "reducer_update", "thread_binding", "reducer_init", "WSPipeline", "GemmWarpPolicy.FullCol", "grid", "Layout", "reinterpret", "tvm_access_ptr", "exp", "WSSchedule", "WSScope.ROOT", "macro", "annotate_ws_schedule", "assume", "ptx_wgmma_ss", "Fragment", "tcgen05_mma_arrive", "fp8.determine_fp8_type", "warpgroup_arrive", "StridedTensor", "call_extern", "ptx_cp_async", "Select", "set_max_nreg", "wait_wgmma", "ClusterKernel", "ws", "floordiv", "PersistentTileScheduler", "ptr", "FragmentBuffer", "func_attr", "make_tensor", "reduce_absmax", "fence_proxy_async", "Cast", "shuffle_elect", "ws_op", "block_rank_in_cluster", "reshape", "cumsum", "ptx_arrive_barrier", "ptx_wait_group", "symbolic", "GemmWarpPolicy.Square", "ptx_init_barrier_thread_count", "reduce_min", "attr", "Serial", "atomic_addx4", "tma_load", "ptx_commit_group", "tcgen05_cp_warpx4", "tcgen05_sf_warp_transpose", "async_copy", "atomic_addx2", "SharedBuffer", "view", "tvm_storage_sync", "mbarrier_expect_tx", "cluster_sync", "disable_warp_group_reg_alloc", "gemm_sp", "cummax", "atomic_max", "shift_left", "Persistent", "atomic_load", "call_intrin", "extract_lane", "clamp", "alloc_global", "floormod", "rsqrt", "device_assert", "print", "initialize_wgmma_descriptor", "atomic_min", "im2col", "tcgen05_gemm_blockscaled", "atomic_store", "address_of", "pdl_sync", "log", "dp4a", "tcgen05_before_thread_sync", "tcgen05_after_thread_sync", "pdl_trigger", "transpose", "tma_store_wait", "import_source", "rng_init", "rng_rand", "reduce_abssum", "copy_cluster", "annotate_safe_value", "annotate_pass_configs", "ldg64", "ldg128", "any_sync", "get_block_binding", "ceil", "sync_grid", "cp_async_barrier_noinc", "parallel", "__tan", "sin", "round", "ieee_add", "ptx_fence_barrier_init", "warpgroup_fence_operand", "shift_right", "deallocate_tmem", "annotate_compile_flags", "ldg256", "rng_rand_float", "ballot_sync", "annotate_producer_reg_dealloc", "annotate_consumer_reg_alloc", "clc_is_canceled", "clc_get_first_ctaid_x", "reduce_bitand", "__exp", "__exp10", "__log", "__log2", "__log10", "__cos", "__sin", "cos", "tan", "ieee_frsqrt", "sync_warp", "bitwise_xor", "fma2", "annotate_l2_hit_ratio", "all_of", "any_of", "get_warp_idx_sync", "stg32", "stg64", "stg128", "syncthreads_and", "syncthreads_or", "fp8.determine_torch_fp8_type", "index_to_coordinates", "mma_gemm_blockscaled", "no_set_max_nreg", "mbarrier_arrive_expect_tx", "clc_try_cancel_multicast", "sigmoid", "reduce_bitor"]
+)
 
 FUNCTIONS = [*T.FUNCTIONS.values(), T.fp8.determine_fp8_type, T.fp8.determine_torch_fp8_type]
 

@@ -67,111 +67,215 @@ def test_program(body: str, expected: str) -> None:
 
 # (name, body with markers, part of the help)
 ERRORS: list[tuple[str, str, str]] = [
-    ("axis", """
+    (
+        "axis",
+        """
         I[0] = T.get_thread_binding(3)
         #                           ^ error[TL117] `dim=3` of
-     """, ""),
-    ("named barrier count", """
+     """,
+        "",
+    ),
+    (
+        "named barrier count",
+        """
         T.sync_threads(1, 100)
      #  ^^^^^^^^^^^^^^^^^^^^^^ error[TL511] `arrive_count=100`
-     """, "whole warps"),
-    ("named barrier number", """
+     """,
+        "whole warps",
+    ),
+    (
+        "named barrier number",
+        """
         T.sync_threads(16)
      #  ^^^^^^^^^^^^^^^^^^ error[TL511] outside 0 … 15
-     """, ""),
-    ("predicate", """
+     """,
+        "",
+    ),
+    (
+        "predicate",
+        """
         I[0] = T.any_sync(x)
         #      ^^^^^^^^^^^^^ error[TL236] integer or bool predicate, got float32
-     """, "x != 0"),
-    ("segment", """
+     """,
+        "x != 0",
+    ),
+    (
+        "segment",
+        """
         y = T.warp_reduce_sum(x, 12)
         #   ^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] not a power of two
-     """, ""),
-    ("random before init", """
+     """,
+        "",
+    ),
+    (
+        "random before init",
+        """
         I[0] = T.rng_rand()
         #      ^^^^^^^^^^^^ error[TL188] `T.rng_rand` before `T.rng_init`
-     """, "T.rng_init(seed)"),
-    ("dp4a dtype", """
+     """,
+        "T.rng_init(seed)",
+    ),
+    (
+        "dp4a dtype",
+        """
         T.dp4a(V[0], J[0], k[0])
         #      ^^^^ error[TL236] `A` of `T.dp4a` must be int8, `V` is float32
-     """, "int8 by int8"),
-    ("wide load of another memory", """
+     """,
+        "int8 by int8",
+    ),
+    (
+        "wide load of another memory",
+        """
         y = T.extract_lane(T.ldg128(l[0]), 0)
         #                           ^^^^ error[TL208] `l`, which is in local memory
-     """, "global memory"),
-    ("unaligned wide load", """
+     """,
+        "global memory",
+    ),
+    (
+        "unaligned wide load",
+        """
         y = T.extract_lane(T.ldg128(V[2]), 0)
         #                           ^^^^ error[TL117] starts at element 2, not a multiple of 4
-     """, "aligned"),
-    ("parity", """
+     """,
+        "aligned",
+    ),
+    (
+        "parity",
+        """
         T.mbarrier_wait_parity(full[0], 2)
      #  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL511] a parity of 2
-     """, "phase & 1"),
-    ("not a barrier", """
+     """,
+        "phase & 1",
+    ),
+    (
+        "not a barrier",
+        """
         T.mbarrier_arrive(I[0])
         #                 ^^^^ error[TL208] `I`, which is in global memory
-     """, "T.alloc_barrier"),
-    ("TMA without barrier", """
+     """,
+        "T.alloc_barrier",
+    ),
+    (
+        "TMA without barrier",
+        """
         T.tma_copy(A[0, 0], s)
      #  ^^^^^^^^^^^^^^^^^^^^^^ error[TL113] needs `barrier=`
-     """, "barrier=full[stage]"),
-    ("TMA within shared memory", """
+     """,
+        "barrier=full[stage]",
+    ),
+    (
+        "TMA within shared memory",
+        """
         T.tma_copy(s, w[0, :, :])
         #             ^^^^^^^^^^ error[TL208] `w`, which is in shared memory
-     """, "global memory"),
-    ("asynchronous store", """
+     """,
+        "global memory",
+    ),
+    (
+        "asynchronous store",
+        """
         T.async_copy(s, A[0, 0])
      #               ^ error[TL208] `src` of `T.async_copy` is `s`
-     """, "T.copy"),
-    ("tcgen05 accumulator", """
+     """,
+        "T.copy",
+    ),
+    (
+        "tcgen05 accumulator",
+        """
         T.tcgen05_gemm(s, t, f, mbar=None)
      #                       ^ error[TL208] `f`, which is in fragment memory
-     """, "T.alloc_tmem"),
-    ("cluster copy without receiver", """
+     """,
+        "T.alloc_tmem",
+    ),
+    (
+        "cluster copy without receiver",
+        """
         T.copy_cluster(A[0, 0], s)
      #  ^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] either `dst_block` or `cluster_mask`
-     """, "multicasts"),
-    ("registers", """
+     """,
+        "multicasts",
+    ),
+    (
+        "registers",
+        """
         T.set_max_nreg(100, 1)
      #  ^^^^^^^^^^^^^^^^^^^^^^ error[TL117] not a multiple of 8
-     """, "104"),
-    ("swizzle order", """
+     """,
+        "104",
+    ),
+    (
+        "swizzle order",
+        """
         T.use_swizzle(8, order="rows")
      #                         ^^^^^^ error[TL117] did you mean `row`?
-     """, "'mlx'"),
-    ("layout shape", """
+     """,
+        "'mlx'",
+    ),
+    (
+        "layout shape",
+        """
         T.annotate_layout({s: T.Layout((64, 32), lambda i, j: (i, j))})
      #                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL308]
-     """, "(32, 64)"),
-    ("layout rank", """
+     """,
+        "(32, 64)",
+    ),
+    (
+        "layout rank",
+        """
         T.annotate_layout({s: lambda i: i})
      #                    ^^^^^^^^^^^^^^^^ error[TL308] takes 1 index(es)
-     """, "2 index"),
-    ("layout without threads", """
+     """,
+        "2 index",
+    ),
+    (
+        "layout without threads",
+        """
         T.annotate_layout({f: T.Layout((32, 32), lambda i, j: i + j)})
      #                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL303] names no threads
-     """, "T.Fragment"),
-    ("layout of an element", """
+     """,
+        "T.Fragment",
+    ),
+    (
+        "layout of an element",
+        """
         T.annotate_layout({s[0, 0]: lambda i, j: (i, j)})
      #                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL116] `s` itself is meant
-     """, "whole buffers"),
-    ("layout that is no index", """
+     """,
+        "whole buffers",
+    ),
+    (
+        "layout that is no index",
+        """
         T.annotate_layout({s: lambda i, j: "i"})
      #                    ^^^^^^^^^^^^^^^^^^^^^ error[TL311] gives no index
-     """, "tuple of integers"),
-    ("hit ratio", """
+     """,
+        "tuple of integers",
+    ),
+    (
+        "hit ratio",
+        """
         T.annotate_l2_hit_ratio({A: 2})
      #                          ^^^^^^ error[TL117] not in (0, 1]
-     """, ""),
-    ("extern name", """
+     """,
+        "",
+    ),
+    (
+        "extern name",
+        """
         T.call_extern("int32", 5)
      #  ^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL116] `func_name`
-     """, "dtype comes first"),
-    ("raw thread axis", """
+     """,
+        "dtype comes first",
+    ),
+    (
+        "raw thread axis",
+        """
         with T.launch_thread("threadIdx.x", 128) as tx:
         #    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL130] T.launch_thread
             I[0] = 1
-     """, "threads=128"),
+     """,
+        "threads=128",
+    ),
 ]
 
 

@@ -1,0 +1,1 @@
+"""Device headers: text that compilers include, and what generates part of it."""
