@@ -30,7 +30,11 @@ class Backend:
         return found
 
 
-BACKENDS: Final[tuple[Backend, ...]] = (Backend("cpu", "tilelang.codegen.cpu:build_cpu"),)
+BACKENDS: Final[tuple[Backend, ...]] = (
+    Backend("cpu", "tilelang.codegen.cpu:build_cpu"),
+    # Compiling source is a matter of programs on this machine, so the builder is the runtime's.
+    Backend("cuda", "tilelang.runtime.cuda_build:build_cuda"),
+)
 KINDS_WITH_BACKEND: Final[tuple[Kind, ...]] = tuple(b.kind for b in BACKENDS)
 
 

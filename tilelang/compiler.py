@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilelang.backends import backend_for
 from tilelang.checks import check_for_target
-from tilelang.codegen.cpu_artifact import CpuArtifact
+from tilelang.codegen.artifacts import Artifact
 from tilelang.options import CompileOptions, make_options
 from tilelang.program.stmt import Function
 from tilelang.target import Target
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Compiled:
     """The product of one compilation: what runs, the IR it was made from, and what was noticed."""
 
-    artifact: CpuArtifact
+    artifact: Artifact
     target: Target
     ir: str
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -47,7 +47,7 @@ def compile_function(
     target: Target,
     options: CompileOptions,
     observers: Sequence[Observer] = (),
-    find_object: Callable[[CpuArtifact], bytes | None] | None = None,
+    find_object: Callable[[Artifact], Any] | None = None,
 ) -> Compiled:
     """Compile `function`; raises CompileError for what the kernel or the target does not allow.
 
@@ -67,6 +67,7 @@ def lower_function(
     observers: Sequence[Observer] = (),
 ) -> Lowered:
     """`function` after every pass, before code is generated."""
+    from tilelang.ir import attrs
     from tilelang.ir.emit import emit
     from tilelang.passes.context import PassContext
     from tilelang.pipeline import run_pipeline
@@ -74,7 +75,8 @@ def lower_function(
     context = PassContext(str(target), dict(options.changed))
     context.remarks += check_for_target(function, str(target))
     raise_for(context.remarks)
-    func = run_pipeline(emit(function), context, observers)
+    named = emit(function).with_attr(attrs.TARGET, str(target))
+    func = run_pipeline(named, context, observers)
     return Lowered(func, tuple(context.remarks))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -29,10 +30,8 @@ BUFFER, SCALAR = kernel.params
 
 def attempt(function: Any, *args: Any) -> None:
     """Call it; anything but a diagnosed error or Python's own about the arguments is a leak."""
-    try:
+    with suppress(CompileError, TypeError):
         function(*args)
-    except (CompileError, TypeError):
-        pass
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

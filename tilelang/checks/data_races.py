@@ -33,9 +33,7 @@ def check(function: Function) -> Iterator[Diagnostic]:
                 yield from _check_store(stmt, context, lets)
 
 
-def _check_store(
-    stmt: Store, context: Context, lets: dict[Var, Expr]
-) -> Iterator[Diagnostic]:
+def _check_store(stmt: Store, context: Context, lets: dict[Var, Expr]) -> Iterator[Diagnostic]:
     indexed = _all_variables(stmt.indices, lets)
     pinned = _all_variables(context.conditions, lets)
     stored = _all_variables((stmt.value,), lets)
@@ -49,9 +47,7 @@ def _check_store(
         other = 1 if var not in indexed else _collides_with_zero(stmt.indices, loop_var)
         if other is None:
             continue
-        updates = any(
-            isinstance(n, Load) and n.buffer is stmt.buffer for n in walk(stmt.value)
-        )
+        updates = any(isinstance(n, Load) and n.buffer is stmt.buffer for n in walk(stmt.value))
         if var in stored or updates:
             yield _race(stmt, stmt.buffer, loop_var.var, updates, other)
             return
@@ -67,7 +63,10 @@ def _collides_with_zero(indices: tuple[Expr, ...], loop_var: LoopVar) -> int | N
     if constant_value(loop_var.start) != 0 or not _divides(indices):
         return None
     constants = {
-        int(n.value) for i in indices for n in walk(i) if isinstance(n, Const) and n.dtype.is_integer
+        int(n.value)
+        for i in indices
+        for n in walk(i)
+        if isinstance(n, Const) and n.dtype.is_integer
     }
     candidates = [v for v in sorted({1, *constants}) if v > 0 and (extent is None or v < extent)]
     try:
@@ -86,9 +85,7 @@ def _divides(indices: tuple[Expr, ...]) -> bool:
     return any(isinstance(n, Binary) and n.op in ("//", "%") for i in indices for n in walk(i))
 
 
-def _neighbour_read(
-    stmt: Store, context: Context, lets: dict[Var, Expr]
-) -> Iterator[Diagnostic]:
+def _neighbour_read(stmt: Store, context: Context, lets: dict[Var, Expr]) -> Iterator[Diagnostic]:
     """`A[i] = A[j] + 1`: another iteration writes what this one reads."""
     if context.conditions:
         return
@@ -107,7 +104,9 @@ def _neighbour_read(
                 "another one writes",
                 span=stmt.span,
                 label="written here",
-                labels=() if node.span is None else (Label(node.span, "read here, at another index"),),
+                labels=()
+                if node.span is None
+                else (Label(node.span, "read here, at another index"),),
                 help="read from a copy of the buffer",
             )
             return

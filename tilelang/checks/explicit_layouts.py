@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilelang.layout.fragment import Fragment
-from tilelang.layouts.rules.annotation import given
 from tilelang.program.accesses import walk_with_context
 from tilelang.program.arith import constant_value
 from tilelang.program.context import make_diagnostic
@@ -23,7 +22,7 @@ def check(function: Function) -> Iterator[Diagnostic]:
     """Annotated fragments, and loops with a layout of their own."""
     for stmt, context in walk_with_context(function.body):
         if isinstance(stmt, Annotate):
-            for buffer, layout in given(stmt).items():
+            for buffer, layout in stmt.value.items() if stmt.key == "layout" else ():
                 if isinstance(layout, Fragment):
                     what = f"`{buffer.name}`"
                     yield from _enough_threads(what, layout, context.launch, stmt.span)

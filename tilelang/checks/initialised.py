@@ -60,8 +60,10 @@ def _unwritten(buffer: Buffer, access: Access, stmt: Stmt) -> Diagnostic:
         if is_gemm
         else f"fill it first, for example `T.clear({buffer.name})`"
     )
-    labels = () if buffer.span is None else (
-        Label(buffer.span, f"`{buffer.name}` is allocated here with undefined contents"),
+    labels = (
+        ()
+        if buffer.span is None
+        else (Label(buffer.span, f"`{buffer.name}` is allocated here with undefined contents"),)
     )
     return make_diagnostic(
         "TL185",

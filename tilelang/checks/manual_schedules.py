@@ -47,9 +47,7 @@ def check(function: Function) -> Iterator[Diagnostic]:
                 yield from _check_loop(stmt, order, stage)
 
 
-def _check_loop(
-    loop: For, order: tuple[int, ...], stage: tuple[int, ...]
-) -> Iterator[Diagnostic]:
+def _check_loop(loop: For, order: tuple[int, ...], stage: tuple[int, ...]) -> Iterator[Diagnostic]:
     scheduled = [s for s in loop.body if _is_scheduled(s, loop)]
     if len(order) != len(scheduled) or len(stage) != len(scheduled):
         yield _wrong_length(loop, scheduled, len(stage))

@@ -43,13 +43,17 @@ def _check_block(block: Block, launch: Launch) -> Iterator[Diagnostic]:
         elif isinstance(stmt, (For, While)):
             inside = [s for s in walk_statements(stmt.body) if isinstance(s, Launch)]
             yield _repeated_launch(stmt, inside[0]) if inside else _outside(stmt, launch)
-        elif isinstance(stmt, (Store, TileOp, Evaluate)) or (isinstance(stmt, Allocate) and not stmt.buffer.is_global):
+        elif isinstance(stmt, (Store, TileOp, Evaluate)) or (
+            isinstance(stmt, Allocate) and not stmt.buffer.is_global
+        ):
             yield _outside(stmt, launch)
 
 
 def _outside(stmt: Stmt, launch: Launch) -> Diagnostic:
-    what = f"`{stmt.buffer.name}` is allocated" if isinstance(stmt, Allocate) else (
-        "a device statement stands"
+    what = (
+        f"`{stmt.buffer.name}` is allocated"
+        if isinstance(stmt, Allocate)
+        else ("a device statement stands")
     )
     labels = () if launch.span is None else (Label(launch.span, "threads exist in here"),)
     return make_diagnostic(

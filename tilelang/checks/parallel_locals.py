@@ -51,7 +51,9 @@ def _check_access(access: Access, context: Context) -> Diagnostic | None:
 
 def _is_device_value(extent: Expr) -> bool:
     """Known only at run time, rather than not chosen yet."""
-    return any(isinstance(n, Var) and n.kind not in ("symbol", "const", "let") for n in walk(extent))
+    return any(
+        isinstance(n, Var) and n.kind not in ("symbol", "const", "let") for n in walk(extent)
+    )
 
 
 def _indexed_local(access: Access, loop_var: LoopVar) -> Diagnostic:

@@ -51,8 +51,10 @@ def _check_range(
         return
     point = r.is_point or size == 1
     last = (high if high is not None else low or 0) + size - 1
-    labels = () if buffer.span is None else (
-        Label(buffer.span, f"`{buffer.name}` has extent {extent} in dimension {dimension}"),
+    labels = (
+        ()
+        if buffer.span is None
+        else (Label(buffer.span, f"`{buffer.name}` has extent {extent} in dimension {dimension}"),)
     )
     yield make_diagnostic(
         "TL220" if point else "TL221",

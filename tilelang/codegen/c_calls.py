@@ -75,6 +75,8 @@ class Calls:
             for row, arg in zip(op.operands, e.args, strict=False)
         ]  # fmt: skip
         operands += [self._literal(v) for v in op.literal_arguments(attrs)]
+        if op.queue == "wgmma":
+            x.defines[f"TL_WGMMA_N{attrs['n']}"] = None
         special = getattr(self, f"_arguments_{op.name}", None)
         if special is not None:
             operands = special(e, operands)
@@ -85,7 +87,7 @@ class Calls:
     def _operand(self, row: Operand, arg: Any, e: Any) -> str:
         x = self.x
         if not row.by_reference:
-            return x.expr(arg)
+            return self._by_value(arg)
         buffer, indices, extent = place_of(arg)
         if row.access != "read":
             x.written.add(buffer)
@@ -95,6 +97,13 @@ class Calls:
         if row.space in ("shared", "global") and op_moves_whole_vectors(e):
             width = extent
         return x.pointer(buffer, indices, arg, width)
+
+    def _by_value(self, arg: Any) -> str:
+        """A value; neighbouring elements passed by reference become a vector of them."""
+        if not isinstance(arg, tirx.TensorRegion):
+            return self.x.expr(arg)
+        buffer, indices, extent = place_of(arg)
+        return f"tl::load_elements<{extent}>({self.x.pointer(buffer, indices, arg)})"
 
     def _literal(self, value: Any) -> str:
         return c_string(value) if isinstance(value, str) else str(int(value))
@@ -114,6 +123,9 @@ class Calls:
     def _arguments_print_buffer(self, e: Any, operands: list[str]) -> list[str]:
         buffer, _, extent = place_of(e.args[0])
         return [operands[-1], self._literal(str(buffer.name)), operands[0], str(extent)]
+
+    def _arguments_wgmma_fence_operand(self, e: Any, operands: list[str]) -> list[str]:
+        return [*operands, str(place_of(e.args[0])[2])]
 
     def position(self, node: Any) -> list[str]:
         """File and line of a node, as literals."""

@@ -47,6 +47,7 @@ class Expressions:
         self.analyzer = tirx.Analyzer()
         self.index_bits = index_bits
         self.headers: dict[str, None] = {}
+        self.defines: dict[str, None] = {}
         # Global buffers: the widest access in bytes, and which are written.
         self.alignment: dict[Any, int] = {}
         self.written: set[Any] = set()
@@ -174,6 +175,8 @@ class Expressions:
             text = f"{single!s}f" if finite else _special(float(single), "float")
         if dtype.base in ("float32", "tfloat32"):
             return text
+        if dtype.base in _DIRECT:
+            return f"{name}({text})"
         return self.cast_text(text, parse("float32"), dtype, name)
 
     def _StringImm(self, e: Any, parent: int) -> str:
@@ -233,10 +236,28 @@ class Expressions:
             left = level if type(e.a) is type(e) else (UNARY if kind in BITWISE else EQUALITY)
             right = UNARY if kind in BITWISE else EQUALITY
         operands = [self._operand(x, dtype, n) for x, n in ((e.a, left), (e.b, right))]
+        if dtype.base == "int64" and kind in ("Add", "Sub", "Mul"):
+            operands = self._widened(e, operands, (left, right))
         text = f"{operands[0]} {operator} {operands[1]}"
         if kind in COMPARISONS or kind in LOGICAL:
             return enclosed(text, level, parent)
         return self._result(text, kind, dtype, e, parent, level)
+
+    def _widened(self, e: Any, operands: list[str], levels: tuple[int, int]) -> list[str]:
+        """Operands of 64-bit arithmetic: C widens one side when the other is wide already."""
+        for one, other in ((1, 0), (0, 1)):
+            side, stays = (e.a, e.b)[one], (e.a, e.b)[other]
+            if build.int_value(stays) is not None:
+                continue
+            value = build.int_value(side)
+            if value is not None and 0 <= value < 1 << 31:
+                operands[one] = str(value)
+                break
+            if isinstance(side, tirx.Cast) and self.dtype(side.value).base == "int32":
+                if one == 1 or not isinstance(stays, tirx.Cast):
+                    operands[one] = self.expr(side.value, levels[one])
+                    break
+        return operands
 
     def _operand(self, e: Any, dtype: DType, level: int) -> str:
         if dtype.base in STORAGE_ONLY:
@@ -262,10 +283,14 @@ class Expressions:
         return enclosed(text, level, parent)
 
     def _signed(self, e: Any, kind: str, parent: int) -> str | None:
-        """`a - 1` for `a + -1`, and `-a` for `0 - a`."""
+        """`a` for `a + 0`, `a - 1` for `a + -1`, and `-a` for `0 - a`."""
         if not self._computes(self.dtype(e)) or self.dtype(e).base in (*NARROW, *PACKED):
             return None
         value = build.int_value(e.b)
+        if value == 0:
+            return self.expr(e.a, parent)
+        if kind == "Add" and build.is_int(e.a, 0):
+            return self.expr(e.b, parent)
         if value is not None and -(1 << 31) < value < 0 and self.dtype(e).kind == "int":
             other = "-" if kind == "Add" else "+"
             literal = self.integer(-value, self.dtype(e), e)
@@ -362,7 +387,7 @@ class Expressions:
         return self.calls.expression(e, parent)
 
 
-# Class types that convert to float by themselves.
+# Class types that are made from a float, and convert to one, by themselves.
 _DIRECT: Final = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tilelang.codegen.c_printer import CPrinter, elements, storage_of
+from tilelang.codegen.c_printer import CPrinter, spans_of, storage_of
 from tilelang.codegen.c_text import Unsupported
 from tilelang.codegen.device_launch import (
-    Host,
     Launch,
     constant_extents,
     free_dims,
@@ -24,7 +23,8 @@ from tilelang.codegen.device_source import DeviceSource, KernelLaunch, KernelPar
 from tilelang.codegen.dialect import Dialect, parse
 from tilelang.codegen.source_map import Line, SourceMap, with_line_directives
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.device_ops import DEVICE_OPS
+from tilelang.ir.spans import calls_of, from_tir
+from tilelang.ir.visit import collect
 from tilelang_diagnostics import code_of
 from tilelang_diagnostics.model import Diagnostic
 
@@ -98,6 +98,7 @@ class _Printer:
         if not self.launches:
             raise Unsupported("a function without a kernel launch", func)
         self.headers: dict[str, None] = {"common.h": None}
+        self.defines: dict[str, None] = {}
 
     def run(self, line_directives: bool) -> DeviceSource:
         bodies: list[Line] = []
@@ -120,7 +121,8 @@ class _Printer:
     def _head(self) -> list[Line]:
         order = {name: n for n, name in enumerate(_HEADER_ORDER)}
         found = sorted(self.headers, key=lambda h: (order.get(h, len(order)), h))
-        lines = [Line(CUDA.include.format(header=h)) for h in found]
+        lines = [Line(f"#define {name}") for name in sorted(self.defines)]
+        lines += [Line(CUDA.include.format(header=h)) for h in found]
         preludes = [*self.host.preludes]
         preludes += [str(x.said["prelude"]) for x in self.launches if x.said.get("prelude")]
         for text in dict.fromkeys(preludes):
@@ -152,6 +154,7 @@ class _Kernel:
         self._preamble(prologue)
         self.params = self._parameters()
         self.owner.headers.update(printer.x.headers)
+        self.owner.defines.update(printer.x.defines)
         text = ", ".join(self._declaration(p, var) for p, var in self.params)
         threads = self.block[0] * self.block[1] * self.block[2]
         head = CUDA.kernel.format(name=self.symbol, threads=threads, params=text)
@@ -222,10 +225,14 @@ class _Kernel:
             x = self.printer.x
             written = var in x.written or self._viewed(var)
             alignment = x.alignment.get(var, 1)
-            row = KernelParam(kind, str(var.name), str(var.dtype), alignment, written)
+            row = KernelParam(kind, self._source(var), str(var.dtype), alignment, written)
         else:
-            row = KernelParam(kind, str(var.name), build.dtype_of(var))
+            row = KernelParam(kind, self._source(var), build.dtype_of(var))
         return row, var
+
+    def _source(self, var: Any) -> str:
+        """What the host calls `var`."""
+        return str(self.owner.host.values.get(var, var.name))
 
     def _viewed(self, buffer: Any) -> bool:
         """Whether a view, through which it may be written, exists."""
@@ -266,8 +273,6 @@ def legal_symbol(func: Any) -> str:
 
 def refusal(refused: Unsupported, language: str) -> Diagnostic:
     """TL401 for what cannot be printed."""
-    from tilelang.ir.spans import calls_of, from_tir
-
     node = refused.node
     return Diagnostic(
         code="TL401",
@@ -280,15 +285,10 @@ def refusal(refused: Unsupported, language: str) -> Diagnostic:
 
 
 def _span_line(text: str, node: Any) -> Line:
-    from tilelang.codegen.c_printer import spans_of
-    from tilelang.ir.spans import calls_of
-
     return Line(text, spans_of(node), calls_of(node.span))
 
 
 def _views(body: Any) -> list[Any]:
-    from tilelang.ir.visit import collect
-
     return collect(body, tirx.DeclBuffer)
 
 
@@ -299,6 +299,3 @@ def _cluster(launch: Launch) -> tuple[int, int, int] | None:
     sizes = [int(said)] if isinstance(said, int) else [int(s) for s in said]
     x, y, z = (*sizes, 1, 1)[:3]
     return None if (x, y, z) == (1, 1, 1) else (x, y, z)
-
-
-__all__ = ["CUDA", "DEVICE_OPS", "CudaError", "Host", "elements", "print_cuda"]

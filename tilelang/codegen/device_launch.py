@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tilelang.codegen.c_printer import elements, storage_of
+from tilelang.codegen.c_printer import storage_of
 from tilelang.codegen.c_text import Unsupported
 from tilelang.codegen.device_source import HostCheck, Slot, TensorMap, Workspace
 from tilelang.codegen.dialect import element_bytes, parse, per_byte
@@ -71,6 +71,7 @@ class Host:
 def split_launches(func: Any) -> tuple[Host, list[Launch]]:
     """The host side and the launches of `func`."""
     host, launches = Host(), []
+    host.values.update(slot_names(func))
     for stmt, said in _flat(func.body, {}):
         if _axis_of(stmt) is not None:
             launches.append(_launch(stmt, said))
@@ -82,11 +83,27 @@ def split_launches(func: Any) -> tuple[Host, list[Launch]]:
 def slots_of(func: Any) -> list[Slot]:
     """What the host has for a call: parameters in order, then runtime dimensions."""
     slots = []
-    for param in func.params:
-        is_buffer = tirx.is_buffer_var(param)
-        dtype = str(param.dtype) if is_buffer else build.dtype_of(param)
-        slots.append(Slot("buffer" if is_buffer else "scalar", str(param.name), dtype))
-    return slots + [Slot("dim", str(v.name), build.dtype_of(v)) for v in free_dims(func)]
+    for var, name in slot_names(func).items():
+        if tirx.is_buffer_var(var):
+            slots.append(Slot("buffer", name, str(var.dtype)))
+        else:
+            kind: Any = "scalar" if var in set(func.params) else "dim"
+            slots.append(Slot(kind, name, build.dtype_of(var)))
+    return slots
+
+
+def slot_names(func: Any) -> dict[Any, str]:
+    """Each parameter and runtime dimension with a name of its own."""
+    found: dict[Any, str] = {}
+    taken: set[str] = set()
+    for var in (*func.params, *free_dims(func)):
+        name, count = str(var.name), 0
+        while name in taken:
+            count += 1
+            name = f"{var.name}_{count}"
+        taken.add(name)
+        found[var] = name
+    return found
 
 
 def free_dims(func: Any) -> list[Any]:
@@ -186,7 +203,7 @@ def _tensor_map(host: Host, s: Any) -> TensorMap:
         raise Unsupported(f"a tensor map of {buffer.name} with another box", s)
     return TensorMap(
         str(s.var.name),
-        str(buffer.name),
+        str(host.values.get(buffer, buffer.name)),
         str(buffer.dtype),
         product([host.expr(start), size]),
         tuple(host.expr(r.extent) for r in reversed(ranges)),
@@ -207,7 +224,3 @@ def constant_extents(launch: Launch, tags: Sequence[str]) -> tuple[int, ...]:
             raise Unsupported(f"a launch whose {tag} is only known at run time", launch.node)
         found.append(value)
     return tuple(found)
-
-
-__all__ = ["Axis", "Host", "Launch", "constant_extents", "elements", "free_dims", "slots_of",
-           "split_launches"]  # fmt: skip

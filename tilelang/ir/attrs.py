@@ -28,10 +28,16 @@ CPU_PARALLEL: Final = "tl.cpu_parallel"  # T.parallel: iterations may run on sev
 # Iterations combine into one element, in any order: floating-point sums may be reassociated.
 REDUCTION: Final = "tl.reduction"
 THREAD_LOOP: Final = "tl.thread_loop"  # a loop over the threads of a block, on the CPU
+# The Held Fragment that says which thread runs which iteration; on the outermost loop of a nest,
+# and as the key of an AttrStmt around a tile operation.
+LOOP_LAYOUT: Final = "tl.loop_layout"
+EVERY_COPY: Final = "tl.every_copy"  # each thread acts for itself, also where others do the same
 LOOP_ATTR_PREFIX: Final = "tl.loop."  # whatever else the user attached, by the user's name
 
 # Allocations.
 ALLOC_PREFIX: Final = "tl.alloc."  # attributes of the program buffer, by its own names
+TILE_LAYOUT: Final = "tl.layout"  # where its elements lie: a Held Layout or Fragment
+FLAT: Final = "tl.flat"  # the one-dimensional buffer that holds them
 
 # Keys of T.annotate_… statements that passes act upon.
 SAFE_VALUE: Final = "safe_value"

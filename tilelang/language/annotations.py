@@ -134,7 +134,7 @@ def annotate_pass_configs(configs: Any) -> None:
             "TL116",
             f"`configs` is {kind_text(configs)}, not a dict of options",
             span=argument_span("configs"),
-            help="write `{\"tl.enable_fast_math\": True}`",
+            help='write `{"tl.enable_fast_math": True}`',
         )
     chosen = {str(getattr(key, "value", key)): value for key, value in configs.items()}
     trace_of("annotate_pass_configs").facts.setdefault("pass_configs", {}).update(chosen)
@@ -155,7 +155,7 @@ def annotate_compile_flags(flags: Any) -> None:
             "TL116",
             f"`flags` is {kind_text(flags)}, not a string or a list of strings",
             span=argument_span("flags"),
-            help="write `[\"-lineinfo\"]`",
+            help='write `["-lineinfo"]`',
         )
     facts = trace_of("annotate_compile_flags").facts
     facts["compile_flags"] = (*facts.get("compile_flags", ()), *given)

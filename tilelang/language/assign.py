@@ -18,7 +18,11 @@ from tilelang_diagnostics.model import Label, Severity, Span
 
 def assign(frame: Frame, node: ast.Assign) -> None:
     """`targets = value`, possibly chained; all reads happen before any store."""
-    name = node.targets[0].id if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) else None
+    name = (
+        node.targets[0].id
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        else None
+    )
     value = _right_side(frame, node.value, node.targets[0], name)
     fresh = isinstance(node.value, (ast.Call, ast.Tuple, ast.List))
     if len(node.targets) > 1 and isinstance(value, Expr) and not isinstance(value, (Const, VarRef)):

@@ -57,7 +57,8 @@ def call(frame: Frame, node: ast.Call) -> Any:
             f"`{ast.unparse(node.func)}` is not a function",
             span=frame.span(node.func),
             label=_what_it_is(function),
-            help="index a buffer with square brackets" if isinstance(function, (Buffer, Region))
+            help="index a buffer with square brackets"
+            if isinstance(function, (Buffer, Region))
             else "call a function, or drop the parentheses",
         )
     return _call_python(frame, node, function, args, kwargs)
@@ -229,7 +230,10 @@ def inline(
         with trace.inlined(definition.name, call_span):
             for parameter in _all_parameters(definition.node.args):
                 assign.bind_parameter(
-                    frame, parameter, bound[parameter.arg], by_reference=_is_ref(frame, parameter, definition)
+                    frame,
+                    parameter,
+                    bound[parameter.arg],
+                    by_reference=_is_ref(frame, parameter, definition),
                 )
             statements.execute_block(frame, definition.node.body)
     finally:
@@ -254,9 +258,7 @@ def call_helper(frame: Frame, function: StaticFunction, args: Any, kwargs: Any) 
         )
 
 
-def _call_macro(
-    frame: Frame, macro: Macro, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def _call_macro(frame: Frame, macro: Macro, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if frame.in_condition:
         reject(
             "TL181",
@@ -347,7 +349,9 @@ def _refuse_layout(frame: Frame, node: ast.Call, error: Exception) -> NoReturn:
 
 
 def _mentions_symbols(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    flat = [x for a in (*args, *kwargs.values()) for x in (a if isinstance(a, (tuple, list)) else (a,))]
+    flat = [
+        x for a in (*args, *kwargs.values()) for x in (a if isinstance(a, (tuple, list)) else (a,))
+    ]
     return any(isinstance(x, Expr) for x in flat)
 
 
@@ -374,8 +378,12 @@ def _bind(
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         text = str(error)
-        code = "TL113" if "missing" in text else "TL114" if "too many" in text else (
-            "TL112" if "unexpected" in text else "TL115"
+        code = (
+            "TL113"
+            if "missing" in text
+            else "TL114"
+            if "too many" in text
+            else ("TL112" if "unexpected" in text else "TL115")
         )
         reject(code, f"`{name}`: {text}", help=f"signature: {name}{signature}")
     bound.apply_defaults()
@@ -388,8 +396,10 @@ def _signature_of(parameters: ast.arguments, frame: Frame, defaults: Any) -> ins
     positional = [*parameters.posonlyargs, *parameters.args]
     first_default = len(positional) - len(parameters.defaults)
     for position, parameter in enumerate(positional):
-        kind = kinds.POSITIONAL_ONLY if position < len(parameters.posonlyargs) else (
-            kinds.POSITIONAL_OR_KEYWORD
+        kind = (
+            kinds.POSITIONAL_ONLY
+            if position < len(parameters.posonlyargs)
+            else (kinds.POSITIONAL_OR_KEYWORD)
         )
         node = parameters.defaults[position - first_default] if position >= first_default else None
         out.append(kinds(parameter.arg, kind, default=_default(parameter, node, frame, defaults)))
@@ -460,4 +470,13 @@ _ON_EXPRESSIONS: dict[Any, Any] = {
     builtins.bool: _boolean,
 }
 
-__all__ = ["FrameEnvironment", "InterpretedLambda", "Load", "Macro", "StaticFunction", "VarRef", "call", "inline"]
+__all__ = [
+    "FrameEnvironment",
+    "InterpretedLambda",
+    "Load",
+    "Macro",
+    "StaticFunction",
+    "VarRef",
+    "call",
+    "inline",
+]

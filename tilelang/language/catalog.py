@@ -50,9 +50,11 @@ class LanguageFunction:
 
     @property
     def name(self) -> str:
-        return self.function.__name__.rstrip("_") if not self.function.__name__.startswith(
-            "__"
-        ) else self.function.__name__
+        return (
+            self.function.__name__.rstrip("_")
+            if not self.function.__name__.startswith("__")
+            else self.function.__name__
+        )
 
     @property
     def doc(self) -> str:
@@ -119,7 +121,9 @@ class LanguageFunction:
                     "TL112",
                     f"`T.{self.name}` has no parameter `{keyword}`{hint}",
                     span=place,
-                    fixes=() if place is None else tuple(
+                    fixes=()
+                    if place is None
+                    else tuple(
                         Fix(f"write `{n}`", (Edit(place, n),)) for n in suggest(keyword, names)
                     ),
                     help=f"it takes: {', '.join(names)}",
@@ -144,7 +148,6 @@ class LanguageFunction:
             label=f"needs {' or '.join(self.targets)}",
             help=f"compile for one of: {', '.join(self.targets)}",
         )
-
 
     def _check_architecture(self, target: str) -> None:
         """Refuse what came with a later NVIDIA architecture; others have no order."""
@@ -206,9 +209,7 @@ def _reject_binding(function: LanguageFunction, problem: str, args: tuple[Any, .
 
 def _plain_signature(signature: inspect.Signature) -> str:
     """The signature without annotations, as one writes a call."""
-    parts = [
-        p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()
-    ]
+    parts = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     return str(signature.replace(parameters=parts, return_annotation=inspect.Signature.empty))
 
 

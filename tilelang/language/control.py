@@ -220,7 +220,15 @@ def _launch(frame: Frame, node: ast.With, position: int, launch: LaunchFrame) ->
         )
     axis_names = names if len(names) == len(launch.grid) else [f"b{a}" for a in "xyz"]
     launch.blocks = tuple(
-        (Var(trace.unique(axis_names[n]), INT32, _target_span(frame, item.optional_vars, n), "block"), e)
+        (
+            Var(
+                trace.unique(axis_names[n]),
+                INT32,
+                _target_span(frame, item.optional_vars, n),
+                "block",
+            ),
+            e,
+        )
         for n, e in enumerate(launch.grid)
     )
     launch.threads = tuple(
@@ -317,7 +325,9 @@ def _derived_body(frame: Frame, node: ast.For, loop: LoopFrame, variable: Var) -
     trace.emit(If(operators.as_condition(exists), tuple(block), (), **place))
 
 
-def _nest(loop: LoopFrame, loop_vars: tuple[LoopVar, ...], body: Block, place: dict[str, Any]) -> Stmt:
+def _nest(
+    loop: LoopFrame, loop_vars: tuple[LoopVar, ...], body: Block, place: dict[str, Any]
+) -> Stmt:
     if loop.nested and len(loop_vars) > 1:
         inner: Stmt = For(loop.kind, loop_vars[-1:], body, loop.attrs, **place)
         for loop_var in reversed(loop_vars[:-1]):
@@ -454,5 +464,3 @@ def _target_span(frame: Frame, target: ast.expr | None, position: int) -> Any:
     if isinstance(target, (ast.Tuple, ast.List)) and position < len(target.elts):
         return frame.span(target.elts[position])
     return None if target is None else frame.span(target)
-
-

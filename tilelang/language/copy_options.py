@@ -35,9 +35,7 @@ def copy_options(function: str, annotations: Any, given: dict[str, Any]) -> dict
             )
     if given.get("coalesced_width") is not None:
         width = given["coalesced_width"]
-        given["coalesced_width"] = static_int(
-            function, "coalesced_width", width, 1, MAX_COALESCED
-        )
+        given["coalesced_width"] = static_int(function, "coalesced_width", width, 1, MAX_COALESCED)
     if "disable_tma" in given:
         given["disable_tma"] = static_bool(function, "disable_tma", given["disable_tma"])
     for key, allowed in (

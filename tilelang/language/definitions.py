@@ -91,8 +91,10 @@ def symbolic(name: str, dtype: Any = "int32") -> Any:
     if active_trace() is None:
         warnings.warn(f"{message}; write `T.dynamic`", DeprecationWarning, stacklevel=3)
     spelled = called_name_span("symbolic")
-    fixes = () if spelled is None else (
-        Fix("write `T.dynamic`", (Edit(spelled, "dynamic"),), Applicability.SAFE),
+    fixes = (
+        ()
+        if spelled is None
+        else (Fix("write `T.dynamic`", (Edit(spelled, "dynamic"),), Applicability.SAFE),)
     )
     warn("TL118", message, span=spelled, help="write `T.dynamic`", fixes=fixes)
     return _dims(name, dtype, "dim")

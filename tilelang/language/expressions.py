@@ -234,20 +234,29 @@ def _compare(frame: Frame, node: ast.Compare) -> Any:
     for op, comparator in zip(node.ops, node.comparators, strict=True):
         right = evaluate(frame, comparator)
         one = _compare_once(op, left, right)
-        result = one if result is None else operators.binary("and", result, one) if isinstance(
-            result, Expr
-        ) or isinstance(one, Expr) else (result and one)
+        result = (
+            one
+            if result is None
+            else operators.binary("and", result, one)
+            if isinstance(result, Expr) or isinstance(one, Expr)
+            else (result and one)
+        )
         left = right
     return result
 
 
 def _compare_once(op: ast.cmpop, left: Any, right: Any) -> Any:
     if is_unknown(left) or is_unknown(right):
-        if isinstance(op, (ast.Is, ast.IsNot)) and None in (left if left is None else 0, right if right is None else 0):
+        if isinstance(op, (ast.Is, ast.IsNot)) and None in (
+            left if left is None else 0,
+            right if right is None else 0,
+        ):
             return Unknown("is None")
         return Unknown("comparison")
     for operand in (left, right):
-        if isinstance(operand, Buffer) and not isinstance(op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+        if isinstance(operand, Buffer) and not isinstance(
+            op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
+        ):
             reject("TL151", f"the whole buffer `{operand.name}` is compared",
                    help="compare elements inside `T.Parallel`")  # fmt: skip
     try:

@@ -144,8 +144,10 @@ class Frame:
             return local.value
         found = self.env.lookup(name, span)
         if found is MISSING:
-            return SAFE_BUILTINS.get(name, MISSING) if self.static else getattr(
-                builtins, name, MISSING
+            return (
+                SAFE_BUILTINS.get(name, MISSING)
+                if self.static
+                else getattr(builtins, name, MISSING)
             )
         return found
 
@@ -226,8 +228,11 @@ SAFE_BUILTINS: dict[str, Any] = {
     if hasattr(builtins, name)
 }  # fmt: skip
 SAFE_BUILTINS["print"] = lambda *_, **__: None
-for _absent in ("open", "input", "exec", "eval", "compile", "globals", "locals", "vars", "id", "super",
-                "property", "staticmethod", "classmethod", "__import__", "iter", "next", "hash",
-                "format", "ord", "chr", "hex", "bin", "issubclass", "setattr", "dir", "help",
-                "exit", "quit", "__name__", "__file__"):  # fmt: skip
-    SAFE_BUILTINS[_absent] = Unknown(_absent)
+# Builtins that would look at the running process: they exist, and what they give is not known.
+_UNKNOWN_BUILTINS = (
+    "open", "input", "exec", "eval", "compile", "globals", "locals", "vars", "id", "super",
+    "property", "staticmethod", "classmethod", "__import__", "iter", "next", "hash", "format",
+    "ord", "chr", "hex", "bin", "issubclass", "setattr", "dir", "help", "exit", "quit",
+    "__name__", "__file__",
+)  # fmt: skip
+SAFE_BUILTINS.update((name, Unknown(name)) for name in _UNKNOWN_BUILTINS)

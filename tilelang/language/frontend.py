@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from tilelang.language import expressions, statements
@@ -129,8 +130,12 @@ class _StaticReader:
     """Interprets a module's text as host code and traces the kernels it defines."""
 
     def __init__(
-        self, source: SourceFile, kernel: str | None, values: Mapping[str, Any],
-        target: str | None, select: Collection[str] = (),
+        self,
+        source: SourceFile,
+        kernel: str | None,
+        values: Mapping[str, Any],
+        target: str | None,
+        select: Collection[str] = (),
     ) -> None:
         self.source = source
         self.wanted = kernel
@@ -162,10 +167,8 @@ class _StaticReader:
             return
         if isinstance(node, (ast.Expr, ast.For, ast.While, ast.With, ast.Assert, ast.Raise)):
             return
-        try:
+        with suppress(statements.TooLarge, RecursionError):
             statements.execute(frame, node)
-        except (statements.TooLarge, RecursionError):
-            pass
 
     def _trace_functions(self, frame: Frame) -> None:
         for node in self.source.tree.body:

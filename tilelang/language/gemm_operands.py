@@ -67,7 +67,13 @@ class Matrix:
 
 
 def checked(
-    function: str, A: Any, B: Any, C: Any, transpose_A: Any, transpose_B: Any, *,
+    function: str,
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: Any,
+    transpose_B: Any,
+    *,
     half_of_b: bool = False,
 ) -> tuple[Region, Region, Region]:
     """The three operands, their shapes, dtypes and memories checked against each other.

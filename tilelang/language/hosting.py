@@ -24,9 +24,7 @@ def execute_def(frame: Frame, node: ast.FunctionDef) -> Flow:
         value = frame.on_define(frame, node)
         span = frame.span(node)
         column = span.column + len("def ")
-        name_span = type(span)(
-            span.file, node.lineno, column, node.lineno, column + len(node.name)
-        )
+        name_span = type(span)(span.file, node.lineno, column, node.lineno, column + len(node.name))
         frame.bind(node.name, value, name_span)
         return "next"
     reject(
@@ -66,7 +64,9 @@ def execute_try(frame: Frame, node: ast.Try) -> Flow:
     from tilelang.language.statements import execute_block
 
     if not frame.host:
-        reject("TL130", "`try` is not part of the language", help="exceptions do not exist on devices")
+        reject(
+            "TL130", "`try` is not part of the language", help="exceptions do not exist on devices"
+        )
     # Which handler takes what the body raises is Python's business.
     frame.trace.speculative += 1
     try:

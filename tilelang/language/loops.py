@@ -31,7 +31,9 @@ def Parallel(
     """
     if not extents:
         reject("TL113", "`T.Parallel` needs at least one extent", help="T.Parallel(64, 64)")
-    ranges = tuple(LoopRange(Const(0, INT32), _bound(e, "extents", n)) for n, e in enumerate(extents))
+    ranges = tuple(
+        LoopRange(Const(0, INT32), _bound(e, "extents", n)) for n, e in enumerate(extents)
+    )
     given = {"coalesced_width": coalesced_width, "loop_layout": loop_layout,
              "prefer_async": prefer_async, **(annotations or {})}  # fmt: skip
     if loop_layout is not None and len(getattr(loop_layout, "shape", extents)) != len(extents):
@@ -45,9 +47,7 @@ def Parallel(
 
 
 @language_function("loop")
-def serial(
-    start: Any, stop: Any = None, step: Any = None, *, annotations: Any = None
-) -> LoopFrame:
+def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: Any = None) -> LoopFrame:
     """A sequential loop over `[start, stop)`, or `[0, start)`; `range` is the same.
 
     >>> for k in T.serial(8):
@@ -179,9 +179,13 @@ def Persistent(
         total = total * d
     waves = (total + wave_size - 1) // wave_size
     ranges = (LoopRange(Const(0, INT32), operators.as_expr(waves)),)
-    grouping = min(group_size, dims[-1]) if isinstance(group_size, int) and isinstance(
-        arith.simplify(dims[-1]), int
-    ) and isinstance(dims[-1], Const) else group_size
+    grouping = (
+        min(group_size, dims[-1])
+        if isinstance(group_size, int)
+        and isinstance(arith.simplify(dims[-1]), int)
+        and isinstance(dims[-1], Const)
+        else group_size
+    )
 
     def derive(wave: Expr) -> tuple[tuple[Any, ...], Any]:
         """Tile coordinates of this block in `wave`, and whether the tile exists."""
@@ -297,8 +301,12 @@ def _check_schedule(order: Any, stage: Any) -> None:
     placed = [o for o in order if isinstance(o, int) and o >= 0]
     if len(set(placed)) != len(placed) or any(o >= len(order) for o in placed):
         last = len(order) - 1
-        reject("TL502", f"`order` {list(order)} does not hold each number from 0 to {last} once",
-               span=argument_span("order"), help="say at which place each statement runs")  # fmt: skip
+        reject(
+            "TL502",
+            f"`order` {list(order)} does not hold each number from 0 to {last} once",
+            span=argument_span("order"),
+            help="say at which place each statement runs",
+        )
 
 
 def _grouped(tile: Expr, dims: list[Expr], group_size: Any) -> tuple[Any, ...]:
@@ -323,7 +331,9 @@ def _grouped(tile: Expr, dims: list[Expr], group_size: Any) -> tuple[Any, ...]:
 
 
 def _attrs(given: dict[str, Any]) -> Attrs:
-    return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in given.items() if v is not None)
+    return tuple(
+        (k, tuple(v) if isinstance(v, list) else v) for k, v in given.items() if v is not None
+    )
 
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized

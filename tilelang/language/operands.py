@@ -265,9 +265,7 @@ def choice(function: str, role: str, value: Any, allowed: Sequence[str]) -> str:
     )
 
 
-def optional_choice(
-    function: str, role: str, value: Any, allowed: Sequence[str]
-) -> str | None:
+def optional_choice(function: str, role: str, value: Any, allowed: Sequence[str]) -> str | None:
     return None if value is None else choice(function, role, value, allowed)
 
 
@@ -280,7 +278,7 @@ def options(function: str, annotations: Any) -> dict[str, Any]:
             "TL116",
             f"`annotations` of `T.{function}` is {kind_text(annotations)}, not a dict",
             span=argument_span("annotations"),
-            help="write `annotations={\"name\": value}`",
+            help='write `annotations={"name": value}`',
         )
     return dict(annotations)
 

@@ -37,7 +37,9 @@ class SourceFile:
         end_line: int = node.end_lineno or line  # type: ignore[attr-defined]
         column = self._column(line, node.col_offset)  # type: ignore[attr-defined]
         end = self._column(end_line, node.end_col_offset or 0)  # type: ignore[attr-defined]
-        return Span(self.path, line, column, end_line, max(end, column) if line == end_line else end)
+        return Span(
+            self.path, line, column, end_line, max(end, column) if line == end_line else end
+        )
 
     def line_span(self, line: int) -> Span:
         """The whole text of one line."""
@@ -92,7 +94,7 @@ def _parse_cached(path: str, text: str) -> SourceFile:
         try:
             known = SourceFile.parse(path, text)
         except SyntaxError as error:
-            raise error_for((syntax_error(path, error),))
+            raise error_for((syntax_error(path, error),)) from None
         _parsed[path] = known
     return known
 

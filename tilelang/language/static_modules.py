@@ -59,7 +59,9 @@ def static_module(name: str) -> Any:
                 "cdiv": _cdiv,
                 "next_power_of_2": _next_power_of_2,
                 "layout": static_module("tilelang.layout"),
-                "math": StaticModule("tilelang.math", {"cdiv": _cdiv, "next_power_of_2": _next_power_of_2}),
+                "math": StaticModule(
+                    "tilelang.math", {"cdiv": _cdiv, "next_power_of_2": _next_power_of_2}
+                ),
             },
         )
     if name == "tilelang.layout":
@@ -80,4 +82,6 @@ def _cdiv(a: Any, b: Any) -> Any:
 
 
 def _next_power_of_2(n: Any) -> Any:
-    return Unknown("next_power_of_2") if isinstance(n, Expr) else 1 << max(0, int(n) - 1).bit_length()
+    return (
+        Unknown("next_power_of_2") if isinstance(n, Expr) else 1 << max(0, int(n) - 1).bit_length()
+    )

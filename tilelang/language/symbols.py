@@ -45,7 +45,9 @@ class SymbolTable:
     symbols: list[Symbol] = field(default_factory=list)
     _at: dict[tuple[str, Span], Symbol] = field(default_factory=dict)
 
-    def bind(self, name: str, span: Span, value: Any, function: str, kind: SymbolKind | None = None) -> Symbol:
+    def bind(
+        self, name: str, span: Span, value: Any, function: str, kind: SymbolKind | None = None
+    ) -> Symbol:
         """Record a binding; a name bound again at the same place (unrolling) is one symbol."""
         known = self._at.get((name, span))
         if known is not None:

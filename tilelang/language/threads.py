@@ -169,9 +169,7 @@ def thread_return() -> None:
 
 
 @language_function("sync")
-def print_(
-    obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0
-) -> None:
+def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> None:
     """Prints a value, a whole buffer (by one thread) or a message from the device.
 
     Args:

@@ -41,9 +41,7 @@ class Side:
 
 def side(function: str, role: str, value: Any) -> Side:
     """`value` as one side of an operation."""
-    return Side(
-        tile(function, role, value), isinstance(value, Buffer), isinstance(value, ex.Load)
-    )
+    return Side(tile(function, role, value), isinstance(value, Buffer), isinstance(value, ex.Load))
 
 
 def match_extents(function: str, first: Side, second: Side) -> tuple[Region, Region]:

@@ -1,10 +1,10 @@
 """A persistent loop over output tiles: each resident block takes every n-th tile.
 
-    scheduler = T.PersistentTileScheduler(T.ceildiv(M, 128), T.ceildiv(N, 256), swizzle_size=8)
-    scheduler.init(bx)
-    while scheduler.valid():
-        …  # works on tile (scheduler.m_idx, scheduler.n_idx)
-        scheduler.next_tile()
+scheduler = T.PersistentTileScheduler(T.ceildiv(M, 128), T.ceildiv(N, 256), swizzle_size=8)
+scheduler.init(bx)
+while scheduler.valid():
+    …  # works on tile (scheduler.m_idx, scheduler.n_idx)
+    scheduler.next_tile()
 """
 
 from __future__ import annotations

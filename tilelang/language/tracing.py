@@ -87,7 +87,9 @@ def trace_kernel(
     if complete and not blocking:
         function = tracer.function()
         for found in check_function(
-            function, complete=trace.complete, select=select,
+            function,
+            complete=trace.complete,
+            select=select,
             target=target if definition.env.static else None,
         ):
             trace.report(found)
@@ -313,8 +315,12 @@ class _Tracer:
 
     def _check_returned(self) -> None:
         returned = self.frame.returned
-        values = returned if isinstance(returned, (tuple, list)) else () if returned is None else (
-            returned,
+        values = (
+            returned
+            if isinstance(returned, (tuple, list))
+            else ()
+            if returned is None
+            else (returned,)
         )
         for value in values:
             if not isinstance(value, (Buffer, Unknown)) or (
@@ -403,4 +409,3 @@ class _Tracer:
             if isinstance(node, ast.Return) and node.value is not None:
                 return self.frame.span(node.value)
         return self.definition.span
-

@@ -201,7 +201,9 @@ def resolve_dtype(value: Any, position: int | None = None) -> DType:
             "TL231",
             "`float8_e4m3` names no format of its own; `float8_e4m3fn` is taken",
             span=(span := argument_span("dtype", position)),
-            fixes=() if span is None else (
+            fixes=()
+            if span is None
+            else (
                 Fix("write 'float8_e4m3fn'", (Edit(span, '"float8_e4m3fn"'),), Applicability.SAFE),
             ),
             help="write `float8_e4m3fn` (finite, no infinities) or `float8_e4m3fnuz`",

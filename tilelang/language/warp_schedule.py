@@ -1,14 +1,14 @@
 """A warp-specialisation schedule written by hand: who runs what, and how they hand tiles over.
 
-    with T.ws_op(T.WSID("load_a")):
-        T.copy(A[by * 128, k * 64], A_shared)
-    …
-    T.annotate_ws_schedule(T.WSSchedule(
-        num_warps=12,
-        roles=[T.WSRole("producer", warps_lo=0, warps_hi=4, max_nreg=24), …],
-        pipelines=[T.WSPipeline("tiles", [A_shared, B_shared], depth=3)],
-        scopes=[T.WSScope(T.WSScope.ROOT, {"producer": [T.WSSync.producer_acquire("tiles"), …]})],
-    ))
+with T.ws_op(T.WSID("load_a")):
+    T.copy(A[by * 128, k * 64], A_shared)
+…
+T.annotate_ws_schedule(T.WSSchedule(
+    num_warps=12,
+    roles=[T.WSRole("producer", warps_lo=0, warps_hi=4, max_nreg=24), …],
+    pipelines=[T.WSPipeline("tiles", [A_shared, B_shared], depth=3)],
+    scopes=[T.WSScope(T.WSScope.ROOT, {"producer": [T.WSSync.producer_acquire("tiles"), …]})],
+))
 """
 
 from __future__ import annotations

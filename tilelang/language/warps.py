@@ -54,9 +54,7 @@ def shfl_xor(
 
 
 @language_function("thread")
-def shfl_up(
-    value: ScalarLike, delta: IntLike, width: int = 32, mask: IntLike = FULL_MASK
-) -> Expr:
+def shfl_up(value: ScalarLike, delta: IntLike, width: int = 32, mask: IntLike = FULL_MASK) -> Expr:
     """The value of the lane `delta` below (PTX ISA, shfl.sync.up).
 
     Args:
@@ -272,9 +270,7 @@ def warp_reduce_bitxor(value: ScalarLike, logical_width: int | None = None) -> E
     return _warp_reduce("warp_reduce_bitxor", value, logical_width)
 
 
-def _shuffle(
-    function: str, value: Any, role: str, lane: Any, width: Any, mask: Any
-) -> Expr:
+def _shuffle(function: str, value: Any, role: str, lane: Any, width: Any, mask: Any) -> Expr:
     operand = operators.as_expr(value)
     segment = _segment(function, "width", width)
     args = (operand, integer(function, role, lane), _mask(function, mask))

@@ -12,6 +12,7 @@ counts the idle places, and code guards them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -38,6 +39,14 @@ def vector_widths(extent: int, bits: int, limit: int | None = None) -> tuple[int
     """The legal vector widths for `bits`-wide elements along `extent`, widest first."""
     widest = max(1, 128 // bits) if limit is None else max(1, limit)
     return tuple(1 << k for k in range(widest.bit_length() - 1, -1, -1) if extent % (1 << k) == 0)
+
+
+def ordinary(shape: Sequence[int], threads: int, bits: int) -> Fragment:
+    """The layout of a tile nobody has wishes for: as wide as leaves no thread idle."""
+    extents = checked_shape(tuple(shape))
+    room = max(1, math.prod(extents) // threads)
+    widths = vector_widths(extents[-1], bits)
+    return loop_layout(extents, threads, next((w for w in widths if w <= room), 1))
 
 
 def full_extents(extent: int, threads: int, vector: int = 1) -> tuple[int, int]:

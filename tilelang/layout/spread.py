@@ -4,7 +4,7 @@
     >>> spread.rounds, spread.lanes, [text(c, ("t", "r", "v")) for c in spread.coordinates]
     (2, 4, ['(r*128 + t)//2', 't%2*4 + v'])
     >>> [(text(c.value, ("t", "r", "v")), c.limit) for c in spread.inside]
-    [('r*512 + t*4 + v', 800)]
+    [('r*512 + t*4', 800)]
 
 A slot is `round * lanes + lane`; the lanes of a round are neighbours along one dimension. What
 holds nothing (`inside`), and which of several copies acts for all (`first`), are conditions on
@@ -14,17 +14,15 @@ the thread and the round.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tilelang.layout.digits import recognise
-from tilelang.layout.expr import Const, Expr, Var, evaluate, text
+from tilelang.layout.expr import Expr, Var, as_expr, evaluate
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.index_map import unflatten
 from tilelang.layout.lazy import np
-from tilelang.layout.loops import loop_layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,23 +33,24 @@ THREAD, ROUND, LANE = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Below:
-    """`value < limit`; `low <= value` too where `low` is not 0."""
+    """`low <= value < limit`, over (thread, round, lane); `value` is never negative."""
 
     value: Expr
     limit: int
     low: int = 0
 
 
-# One of several ranges, or several conditions at once.
-Ranges = tuple[Below, ...]
+# Alternatives, each of conditions that hold together.
+AnyOf: TypeAlias = tuple[tuple[Below, ...], ...]
+ALWAYS: Final[AnyOf] = ((),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
     """The closed form of a fragment's inverse over (thread, round, lane).
 
-    `inside` are conditions that all hold where there is an element. `first` says where a thread
-    holds the first copy: any of its ranges; None where there is only one copy.
+    `inside` are conditions that all hold where there is an element. `first` says which threads
+    hold the first copy. `dim` is the dimension that the lanes run along.
     `elements[thread, round, lane]` is the row-major number of the element, -1 where there is none.
     """
 
@@ -62,7 +61,7 @@ class Spread:
     dim: int
     coordinates: tuple[Expr, ...]
     inside: tuple[Below, ...]
-    first: Ranges | None
+    first: AnyOf
     elements: NDArray[np.int64]
 
     @staticmethod
@@ -83,17 +82,25 @@ def _spread(layout: Fragment, threads: int, limit: int) -> Spread | None:
     elements, copies = _inverse(layout, threads)
     lanes, dim = _lanes(elements, layout.shape, limit)
     shape = (threads, layout.slots // lanes, lanes)
-    grid = elements.reshape(shape)
-    form = _coordinates(grid, layout.shape)
+    grid, copy = elements.reshape(shape), copies.reshape(shape)
+    form = _coordinates(grid[:, :, 0], layout.shape)
     if form is None:
         return None
-    coordinates, inside = form
-    first = None
+    variables = tuple(Var(k, n) for k, n in enumerate(shape))
+    coordinates = [_over(c, variables) for c in form[0]]
+    if lanes > 1:
+        coordinates[dim] = coordinates[dim] + variables[LANE]
+    inside = tuple(Below(_over(b.value, variables), b.limit) for b in form[1])
+    first = ALWAYS
     if layout.replicas > 1:
-        first = _first_copies(grid >= 0, copies.reshape(shape))
-        if first is None:
+        acts = (copy == 0).any(axis=(1, 2))
+        if not np.array_equal(copy == 0, (copy >= 0) & acts[:, None, None]):
             return None
-    return Spread(layout, threads, shape[1], lanes, dim, coordinates, inside, first, grid)
+        matters: NDArray[np.bool_] = (copy >= 0).any(axis=(1, 2))
+        first = thread_ranges(acts, matters)
+    return Spread(
+        layout, threads, shape[1], lanes, dim, tuple(coordinates), inside, first, grid
+    )
 
 
 def _inverse(layout: Fragment, threads: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -108,9 +115,7 @@ def _inverse(layout: Fragment, threads: int) -> tuple[NDArray[np.int64], NDArray
     return elements, copies
 
 
-def _lanes(
-    elements: NDArray[np.int64], shape: tuple[int, ...], limit: int
-) -> tuple[int, int]:
+def _lanes(elements: NDArray[np.int64], shape: tuple[int, ...], limit: int) -> tuple[int, int]:
     """How many neighbouring slots are always neighbouring elements, and along which dimension."""
     best, along = 1, len(shape) - 1
     slots = elements.shape[1]
@@ -121,47 +126,49 @@ def _lanes(
             groups = elements.reshape(-1, lanes)
             first = groups[:, :1]
             run = first + np.arange(lanes) * step
-            whole = (groups == run) | (groups < 0) & (first < 0)
-            aligned = first // step % shape[dim] % lanes == 0
-            if not whole.all() or not (aligned | (first < 0)).all():
+            empty = first < 0
+            if not ((groups == run) | (groups < 0) & empty).all():
+                break
+            if not (empty | (first // step % shape[dim] % lanes == 0)).all():
                 break
             best, along = lanes, dim
             lanes *= 2
     return best, along
 
 
-def _coordinates(
-    grid: NDArray[np.int64], shape: tuple[int, ...]
-) -> tuple[tuple[Expr, ...], tuple[Below, ...]] | None:
-    """Each coordinate over (thread, round, lane), and what holds where there is an element."""
+_Form: TypeAlias = "tuple[tuple[Expr, ...], tuple[Below, ...]]"
+
+
+def _coordinates(grid: NDArray[np.int64], shape: tuple[int, ...]) -> _Form | None:
+    """Each coordinate over (thread, round), and what holds where there is an element."""
     used = grid >= 0
-    rows = int(np.nonzero(used.any(axis=(1, 2)))[0].max()) + 1
-    names = tuple(Var(k, n) for k, n in enumerate(grid.shape))
-    beyond = () if rows == grid.shape[0] else (Below(names[THREAD], rows),)
+    rows = int(np.flatnonzero(used.any(axis=1)).max()) + 1
+    beyond = () if rows == len(grid) else (Below(Var(THREAD, len(grid)), rows),)
     if used[:rows].all():
-        coordinates = _closed(np.stack(np.unravel_index(grid[:rows], shape)))
-        if coordinates is not None:
-            return tuple(_over(c, names) for c in coordinates), beyond
-    number = _extended(grid[:rows], math.prod(shape))
-    if number is not None:
-        values = tuple(unflatten(number, shape))
-        return values, (*beyond, Below(number, math.prod(shape)))
-    return _each_extended(grid[:rows], shape, beyond)
+        closed = _closed(np.stack(np.unravel_index(grid[:rows], shape)))
+        if closed is not None:
+            return closed, beyond
+    size = math.prod(shape)
+    number = _continued(grid[:rows])
+    if number is not None and np.array_equal(number < size, used[:rows]):
+        closed = _closed(number[None])
+        if closed is not None:
+            return unflatten(closed[0], shape), (*beyond, Below(closed[0], size))
+    return _each_continued(grid[:rows], shape, beyond)
 
 
-def _each_extended(
+def _each_continued(
     grid: NDArray[np.int64], shape: tuple[int, ...], beyond: tuple[Below, ...]
-) -> tuple[tuple[Expr, ...], tuple[Below, ...]] | None:
+) -> _Form | None:
     """Coordinates that run over the edge of the tile, each by itself."""
     places = np.stack(np.unravel_index(np.maximum(grid, 0), shape))
     inside = np.ones(grid.shape, dtype=bool)
-    coordinates, conditions = [], []
+    coordinates: list[Expr] = []
+    conditions: list[Below] = []
     for row, extent in zip(places, shape, strict=True):
-        table = _additive(np.where(grid < 0, -1, row))
-        if table is None:
-            return None
-        closed = _closed(table[None])
-        if closed is None:
+        table = _continued(np.where(grid < 0, -1, row))
+        closed = None if table is None else _closed(table[None])
+        if table is None or closed is None:
             return None
         coordinates.append(closed[0])
         inside &= table < extent
@@ -172,25 +179,12 @@ def _each_extended(
     return tuple(coordinates), (*beyond, *conditions)
 
 
-def _extended(grid: NDArray[np.int64], size: int) -> Expr | None:
-    """The number of an element, when it only runs over the end."""
-    table = _additive(grid)
-    if table is None or not np.array_equal(table < size, grid >= 0):
+def _continued(values: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """`values`, -1 where unknown, continued as a function of the thread plus one of the round."""
+    column, row = values[:, :1], values[:1, :]
+    if (column < 0).any() or (row < 0).any():
         return None
-    closed = _closed(table[None])
-    return None if closed is None else closed[0]
-
-
-def _additive(values: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """`values`, -1 where unknown, continued as a sum of one function per dimension."""
-    start = values[0, 0, 0]
-    if start < 0:
-        return None
-    total: NDArray[np.int64] = np.full((1, 1, 1), start, dtype=np.int64)
-    for line in (values[:, :1, :1], values[:1, :, :1], values[:1, :1, :]):
-        if (line < 0).any():
-            return None
-        total = total + (line - start)
+    total: NDArray[np.int64] = column + row - values[0, 0]
     return total if (total == values)[values >= 0].all() else None
 
 
@@ -199,56 +193,53 @@ def _closed(table: NDArray[np.int64]) -> tuple[Expr, ...] | None:
     return None if found is None else found.expressions()
 
 
-def _over(expr: Expr, names: Sequence[Var]) -> Expr:
-    """`expr` with the ranges of the whole block in its variables."""
-    found: Expr = evaluate(expr, names)
-    return found if isinstance(found, (Const, Var)) or found is not None else Const(0)
-
-
-def _first_copies(used: NDArray[np.bool_], copies: NDArray[np.int64]) -> Ranges | None:
-    """Where the first copy is held, when that depends on the thread alone."""
-    acts = used & (copies == 0)
-    thread = acts.any(axis=(1, 2))
-    if not np.array_equal(acts, used & thread[:, None, None]):
-        return None
-    return thread_ranges(thread, used.any(axis=(1, 2)))
+def _over(expr: Expr, variables: tuple[Var, ...]) -> Expr:
+    """`expr` where the variables have the ranges of the whole block."""
+    return as_expr(evaluate(expr, variables))
 
 
 def thread_ranges(
     wanted: NDArray[np.bool_], matters: NDArray[np.bool_] | None = None
-) -> Ranges:
-    """Conditions of which one holds for exactly the `wanted` threads, of those that matter."""
+) -> AnyOf:
+    """What holds for exactly the `wanted` threads among those that matter."""
     threads = len(wanted)
     matters = np.ones(threads, dtype=bool) if matters is None else matters
-    numbers = np.arange(threads)
     thread = Var(THREAD, threads)
     if (wanted | ~matters).all():
-        return (Below(Const(0), 1),)
-    size = 1
-    while size < threads:
-        for unit in (1, size):
-            extent = threads if unit == 1 else size
-            period = size if unit == 1 else threads
-            digit = numbers % period // unit if unit == 1 else numbers // unit
-            chosen = digit == 0
-            if np.array_equal(chosen & matters, wanted & matters):
-                value: Any = thread % period if unit == 1 else thread // unit
-                return (Below(value, 1),)
-            del extent
-        size *= 2
-    for unit in _powers(threads):
-        for period in _powers(threads // unit):
-            if np.array_equal((numbers // unit % period == 0) & matters, wanted & matters):
-                return (Below(thread // unit % period, 1),)
+        return ALWAYS
+    numbers = np.arange(threads)
+    for unit in _divisors(threads):
+        if np.array_equal((numbers // unit == 0) & matters, wanted & matters):
+            return ((Below(thread, unit),),)
+    fields = _clear_fields(wanted, matters)
+    if fields is not None:
+        return (tuple(Below(thread // low % extent, 1) for low, extent in fields),)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], (wanted & matters).astype(int), [0]])))
     return tuple(
-        Below(thread, int(stop), int(start))
+        (Below(thread, int(stop), int(start)),)
         for start, stop in zip(edges[::2], edges[1::2], strict=True)
     )
 
 
-def _powers(limit: int) -> list[int]:
-    return [1 << k for k in range(max(1, limit).bit_length())]
+def _clear_fields(
+    wanted: NDArray[np.bool_], matters: NDArray[np.bool_]
+) -> list[tuple[int, int]] | None:
+    """The bits that are 0 in exactly the wanted threads, as (lowest bit, extent) of runs."""
+    numbers = np.arange(len(wanted))
+    fields: list[tuple[int, int]] = []
+    mask = 0
+    for bit in range((len(wanted) - 1).bit_length()):
+        if (wanted & matters & (numbers >> bit & 1 == 1)).any():
+            continue
+        mask |= 1 << bit
+        if fields and fields[-1][0] * fields[-1][1] == 1 << bit:
+            fields[-1] = fields[-1][0], fields[-1][1] * 2
+        else:
+            fields.append((1 << bit, 2))
+    if fields and np.array_equal((numbers & mask == 0) & matters, wanted & matters):
+        return fields
+    return None
 
 
-__all__ = ["Below", "Ranges", "Spread", "loop_layout", "text", "thread_ranges"]
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number) if number % n == 0]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilelang.ir.spans import TirSpan, calls_of, from_tir
+from tilelang.target import Capabilities, parse_target
 from tilelang_diagnostics import code_of
 from tilelang_diagnostics.model import Diagnostic
+
+if TYPE_CHECKING:
+    from tilelang.layouts.layout_map import LayoutMap
 
 
 @dataclass(slots=True)
@@ -16,18 +20,24 @@ class PassContext:
     """One compilation: for which target (`cpu`, `cuda:sm_90a`), with which options.
 
     `remarks` collects what the passes found worth telling; `counters` what tests count
-    (proof queries, guards left).
+    (proof queries, guards left). `layouts` are those inferred for a target whose threads cooperate.
     """
 
     target: str = "cpu"
     options: Mapping[str, Any] = field(default_factory=dict)
     remarks: list[Diagnostic] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
+    layouts: LayoutMap | None = None
 
     @property
     def kind(self) -> str:
         """The kind of target, without its architecture."""
         return self.target.split(":")[0]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the target has."""
+        return parse_target(self.target).capabilities
 
     def count(self, what: str, by: int = 1) -> None:
         self.counters[what] = self.counters.get(what, 0) + by

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, Union
+from typing import Any, Literal, TypeAlias
 
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.expr import Expr, Var
@@ -170,10 +170,10 @@ class Launch(Node):
         return dict(self.attrs).get(key, default)
 
 
-Stmt = Union[
-    Allocate, Let, Store, TileOp, Evaluate, For, While, If, Assert, Assume, Jump, Annotate,
-    Scoped, Launch,
-]  # fmt: skip
+Stmt: TypeAlias = (
+    Allocate | Let | Store | TileOp | Evaluate | For | While | If | Assert | Assume | Jump
+    | Annotate | Scoped | Launch
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,10 +6,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, assert_never
 
 from tilelang import options as settings
+from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cpu_artifact import CpuArtifact
+from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.compiler import Compiled, compile_function, effective_options
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
@@ -21,9 +23,14 @@ from tilelang.target import Target
 
 
 class Runner(Protocol):
-    """Launches a kernel: one value per slot of its artifact, addresses as ints."""
+    """Launches a kernel: one value per slot of its artifact, addresses as ints.
 
-    def run(self, values: Sequence[int | float]) -> None: ...
+    `device` is the number of the GPU the addresses are on.
+    """
+
+    def run(self, values: Sequence[int | float], device: int = 0) -> None: ...
+
+    def require_device(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +89,22 @@ def build(
 
 
 def start(compiled: Compiled, library: Path | None = None) -> Runner:
-    """The loaded machine code of `compiled`."""
-    from tilelang.runtime import cpu
+    """The machine code of `compiled`, ready to run: on a GPU it is loaded at the first call."""
+    artifact = compiled.artifact
+    match artifact:
+        case CpuArtifact():
+            from tilelang.runtime import cpu
 
-    threads = settings.NUM_THREADS.get()
-    if threads is not None:
-        cpu.set_num_threads(threads)
-    runner: Runner = cpu.load_cpu(compiled.artifact, library=library)
-    return runner
+            threads = settings.NUM_THREADS.get()
+            if threads is not None:
+                cpu.set_num_threads(threads)
+            return cpu.load_cpu(artifact, library=library)
+        case CudaArtifact():
+            from tilelang.runtime.cuda import load_cuda
+
+            return load_cuda(artifact)
+        case _:
+            assert_never(artifact)
 
 
 def _load(cached: Cached) -> Built | None:
@@ -105,7 +120,7 @@ def _compile(
     target: Target,
     options: CompileOptions,
     verbose: bool,
-    find_object: Callable[[CpuArtifact], bytes | None] | None = None,
+    find_object: Callable[[Artifact], Any] | None = None,
 ) -> Built:  # fmt: skip
     if verbose or settings.VERBOSE.get():
         print(f"tilelang: compiling {function.name} for {target}", file=sys.stderr)

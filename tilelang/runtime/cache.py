@@ -18,23 +18,24 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from tilelang import options
-from tilelang.codegen.cpu_artifact import CpuArtifact
+from tilelang.codegen.artifacts import Artifact
 from tilelang.compiler import Compiled
 from tilelang.options import CompileOptions
-from tilelang.runtime.fingerprint import Fingerprint, Origin, rebase, rebase_diagnostic
+from tilelang.runtime import cache_files
+from tilelang.runtime.fingerprint import Fingerprint, rebase_diagnostic
 from tilelang.runtime.report import warn_once
 from tilelang.runtime.store import Damaged, Entry, Store
 from tilelang.target import Target
 from tilelang_diagnostics import code_of, from_json, to_json
-from tilelang_diagnostics.model import Diagnostic, Span
+from tilelang_diagnostics.model import Diagnostic
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 _LOCK_SECONDS: Final = 120.0
 # Enough writes between two looks at the size of the whole cache.
 _SHRINK_EVERY: Final = 16
@@ -116,7 +117,7 @@ class KernelCache:
             meta = {
                 "kernel": source_key,
                 "origins": [list(o) for o in mark.origins],
-                "messages": [asdict(m) for m in artifact.messages],
+                "places": cache_files.places_of(artifact),
                 "diagnostics": [to_json(d) for d in compiled.diagnostics],
             }
             self.fronts.write(key, {}, meta)
@@ -127,24 +128,20 @@ class KernelCache:
             self.shrink()
 
     def _write_kernel(self, source_key: str, compiled: Compiled) -> None:
-        artifact = compiled.artifact
-        files: dict[str, bytes | Path] = {
-            "kernel.o": artifact.object_code,
-            "kernel.ll": artifact.source.encode(),
-            "kernel.ir": compiled.ir.encode(),
-        }
         with tempfile.TemporaryDirectory(prefix="tilelang-") as scratch:
-            library = _link(artifact, Path(scratch) / "kernel.so")
-            if library is not None:
-                files["kernel.so"] = library
+            files = cache_files.files_of(compiled.artifact, Path(scratch))
+            files["kernel.ir"] = compiled.ir.encode()
             self.kernels.write(source_key, files, _manifest(compiled))
 
-    def find_object(self, artifact: CpuArtifact) -> bytes | None:
-        """The object code of `artifact`, which has all but that, if it was compiled before."""
+    def find_object(self, artifact: Artifact) -> Any:
+        """The binary of `artifact`, which has all but that, if it was compiled before.
+
+        Object code for the CPU; a cubin per architecture for CUDA.
+        """
         entry = self._read(self.kernels, source_key_of(artifact))
         try:
-            return None if entry is None else entry.read("kernel.o")
-        except OSError:
+            return None if entry is None else cache_files.binary_of(entry, artifact)
+        except (OSError, KeyError, TypeError, ValueError):
             return None
 
     @contextmanager
@@ -227,14 +224,12 @@ class KernelCache:
         )  # fmt: skip
 
 
-def source_key_of(artifact: CpuArtifact) -> str:
+def source_key_of(artifact: Artifact) -> str:
     """The name of a binary: everything that decides its bytes and how it is called.
 
-    The object code itself is not asked: the name is known before there is any.
+    The binary itself is not asked: the name is known before there is any.
     """
-    # Where assertions stand in the user's file is kept with the front entry.
-    plain = replace(artifact, messages=())
-    parts = (SCHEMA, plain.source, plain.manifest(), tool_versions(), _llvm_settings())
+    parts = (SCHEMA, cache_files.code_identity(artifact), tool_versions())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -248,17 +243,10 @@ def compiler_digest() -> str:
     digest = hashlib.sha256(repr(tool_versions()).encode())
     folders = ("codegen", "passes", "ops", "ir", "analysis", "layout", "program")
     files = [*here.glob("*.py"), *(f for name in folders for f in (here / name).glob("**/*.py"))]
+    files += (here / "codegen" / "headers").rglob("*.h")
     for path in sorted(files):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-@cache
-def _llvm_settings() -> str:
-    """What LLVM is told to do with the generated code, which is a matter of one file."""
-    return hashlib.sha256(
-        (Path(__file__).parent.parent / "ir" / "llvm.py").read_bytes()
-    ).hexdigest()
 
 
 @cache
@@ -292,55 +280,24 @@ def host_identity() -> str:
 
 def _from_entries(front: Entry, entry: Entry, mark: Fingerprint) -> Cached:
     old = tuple((str(file), int(line)) for file, line in front.meta["origins"])
-    linked = "kernel.so" in entry.files
-    artifact = CpuArtifact.from_manifest(
-        {**entry.meta["artifact"], "messages": front.meta["messages"]},
-        b"" if linked else entry.read("kernel.o"),
-        entry.read("kernel.ll").decode(),
-    )
     diagnostics = tuple(
         rebase_diagnostic(from_json(d), old, mark.origins) for d in front.meta["diagnostics"]
     )
     compiled = Compiled(
-        _rebase_messages(artifact, old, mark.origins),
+        cache_files.artifact_of(entry, front.meta["places"], old, mark.origins),
         Target(**entry.meta["target"]),
         entry.read("kernel.ir").decode(),
         diagnostics,
     )
-    return Cached(compiled, entry.path / "kernel.so" if linked else None)
-
-
-def _rebase_messages(
-    artifact: CpuArtifact, old: tuple[Origin, ...], new: tuple[Origin, ...]
-) -> CpuArtifact:
-    messages = []
-    for message in artifact.messages:
-        if message.line > 0:
-            span = Span(
-                message.file,
-                message.line,
-                max(1, message.column),
-                max(message.line, message.end_line),
-                max(1, message.end_column),
-            )
-            moved = rebase(span, old, new) or span
-            message = replace(message, file=moved.file, line=moved.line, end_line=moved.end_line)
-        messages.append(message)
-    return replace(artifact, messages=tuple(messages))
+    return Cached(compiled, cache_files.library_of(entry))
 
 
 def _manifest(compiled: Compiled) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "artifact": replace(compiled.artifact, messages=()).manifest(),
+        "artifact": cache_files.manifest_of(compiled.artifact),
         "target": {"kind": compiled.target.kind, "arch": compiled.target.arch},
         "compiler": compiler_digest(),
         "tools": list(tool_versions()),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-
-
-def _link(artifact: CpuArtifact, destination: Path) -> Path | None:
-    from tilelang.runtime.cpu import link_cpu
-
-    return destination if link_cpu(artifact, destination) else None

@@ -79,7 +79,7 @@ class CpuKernel:
         self._launches = tuple(_Launch(entry, address) for entry in artifact.launches)
         self._extra = 1 + len(artifact.launches) + artifact.workspaces
 
-    def run(self, values: Sequence[int | float]) -> None:
+    def run(self, values: Sequence[int | float], device: int = 0) -> None:
         """Run every launch with one value per slot of the artifact, addresses as integers.
 
         Returns when all blocks are done. Memory behind the addresses must stay alive until then;
@@ -100,6 +100,9 @@ class CpuKernel:
             status = launch.run(blocks, slots)
             if status:
                 raise CpuAssertionError(self.artifact.messages[status - 1], host=False)
+
+    def require_device(self) -> None:
+        """Nothing: there is always a processor."""
 
 
 _INFO = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)

@@ -110,7 +110,8 @@ class Driver:
         """A library of kernels, which every context that uses it loads by itself."""
         handle = ctypes.c_void_p()
         load = self.library.cuLibraryLoadData
-        return self._checked(load(ctypes.byref(handle), cubin, None, None, 0, None, None, 0), handle)
+        result = load(ctypes.byref(handle), cubin, None, None, 0, None, None, 0)
+        return self._checked(result, handle)
 
     def kernel(self, library: int, symbol: str) -> tuple[Result, int]:
         """One kernel of a library."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilelang.codegen.cpu_artifact import CpuArtifact
+from tilelang.codegen.artifacts import Artifact
 from tilelang.dtypes import DType
 from tilelang.options import CompileOptions
 from tilelang.program.buffer import Buffer, Dim
@@ -21,6 +21,7 @@ from tilelang.runtime.build import Built
 from tilelang.runtime.cpu import CpuAssertionError
 from tilelang.runtime.effects import written_parameters
 from tilelang.runtime.fast_call import NO_FAST_PATH, make_fast_call
+from tilelang.runtime.place import Place, place_of
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
 from tilelang.runtime.tensors import Family
 from tilelang.target import Target
@@ -68,6 +69,7 @@ class JITKernel:
         self._built = built
         self._launch = built.runner.run
         self._written = written_parameters(function)
+        self._place: Place = place_of(built.compiled.artifact)
         self._slots = _slot_order(self.signature, built.compiled.artifact)
         self._arity = len(self.signature.inputs)
         self._fast: dict[type, Any] = {}
@@ -92,8 +94,10 @@ class JITKernel:
             raise _assertion_error(failed, self.name) from None
 
     def _slow_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        bound = bind(self.signature, args, kwargs, self._written)
-        self._launch([bound.value(p) for p in self._slots])
+        if self._place.kind != "cpu":
+            self._built.runner.require_device()
+        bound = bind(self.signature, args, kwargs, self._written, self._place)
+        self._launch([bound.value(p) for p in self._slots], bound.device or 0)
         if not kwargs and args:
             self._learn(args[self._leader].__class__, bound.family)
         results = bound.results
@@ -104,7 +108,9 @@ class JITKernel:
     def _learn(self, cls: type, family: Family) -> None:
         """A call of this kind of tensors has gone well: make the next one fast."""
         if cls not in self._fast:
-            made = make_fast_call(self.signature, self._slots, family, self._launch, self._written)
+            made = make_fast_call(
+                self.signature, self._slots, family, self._launch, self._written, self._place
+            )
             self._fast[cls] = made
 
     # What it is.
@@ -138,7 +144,7 @@ class JITKernel:
         return self._built.compiled.target
 
     @property
-    def artifact(self) -> CpuArtifact:
+    def artifact(self) -> Artifact:
         """The compiled code and how it is called."""
         return self._built.compiled.artifact
 
@@ -164,12 +170,12 @@ class JITKernel:
         return self.get_host_source()
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The generated code: LLVM IR on the CPU; after the lowered IR if asked for all."""
+        """The generated code: LLVM IR or CUDA C++; after the lowered IR if asked for all."""
         source = self.artifact.source
         return source if kernel_only else f"{self.get_host_source()}\n{source}"
 
     def get_host_source(self) -> str:
-        """The lowered IR, launches included: on the CPU there is no separate host program."""
+        """The lowered IR, launches included: there is no separate host program."""
         return self._built.compiled.ir
 
     def show_source(self, which: str = "kernel") -> None:
@@ -224,7 +230,7 @@ def write_text(path: Path, text: str) -> None:
         ) from None
 
 
-def _slot_order(signature: Signature, artifact: CpuArtifact) -> tuple[Parameter, ...]:
+def _slot_order(signature: Signature, artifact: Artifact) -> tuple[Parameter, ...]:
     """Which parameter or dimension goes into each slot of the artifact."""
     declared = signature.slots
     dims = {v.name: v for v in signature.dims}

@@ -5,11 +5,11 @@
 
 namespace tl {
 
-constexpr bool releases(memory_order order) {
+TL_CONSTEXPR bool releases(memory_order order) {
   return order == memory_order::release || order == memory_order::acq_rel ||
          order == memory_order::seq_cst;
 }
-constexpr bool acquires(memory_order order) {
+TL_CONSTEXPR bool acquires(memory_order order) {
   return order != memory_order::relaxed && order != memory_order::release;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #define TL_DEVICE __device__ __forceinline__
+#define TL_CONSTEXPR __host__ __device__ constexpr
 
 namespace tl {
 
@@ -57,13 +58,13 @@ template <int bits> TL_DEVICE uint8 wrap(uint8 x) { return uint8(x & ((1 << bits
 template <class To, class From> TL_DEVICE To bit_cast(From x) {
   static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size");
   To out;
-  __builtin_memcpy(&out, &x, sizeof(To));
+  memcpy(&out, &x, sizeof(To));
   return out;
 }
 
 // --- vectors ---
 
-constexpr int vector_alignment(int bytes) {
+TL_CONSTEXPR int vector_alignment(int bytes) {
   int power = 1;
   while (power < 16 && bytes % (2 * power) == 0) power *= 2;
   return power;

@@ -13,7 +13,7 @@ struct __align__(64) tensor_map {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 // Cache policies as createpolicy.fractional makes them for the whole access.
-constexpr uint64 cache_policy(eviction policy) {
+TL_CONSTEXPR uint64 cache_policy(eviction policy) {
   return policy == eviction::first  ? 0x12f0000000000000ull
          : policy == eviction::last ? 0x14f0000000000000ull
                                     : 0x1000000000000000ull;

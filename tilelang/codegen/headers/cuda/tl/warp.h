@@ -11,11 +11,11 @@ TL_DEVICE void sync_warp(uint32 mask) { __syncwarp(mask); }
 template <class T, class F> TL_DEVICE T by_words(T value, F exchange) {
   constexpr int words = (sizeof(T) + 3) / 4;
   uint32 raw[words] = {};
-  __builtin_memcpy(raw, &value, sizeof(T));
+  memcpy(raw, &value, sizeof(T));
 #pragma unroll
   for (int i = 0; i < words; ++i) raw[i] = exchange(raw[i]);
   T out;
-  __builtin_memcpy(&out, raw, sizeof(T));
+  memcpy(&out, raw, sizeof(T));
   return out;
 }
 

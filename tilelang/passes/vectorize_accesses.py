@@ -1,0 +1,243 @@
+"""The widest legal vector accesses of each vectorised loop.
+
+Before: for v in T.vectorized(16): B[i * 16 + v] = A[i * 16 + v]             (float32)
+After:  for v in T.unroll(1 .. 4): for w in T.vectorized(4): B[i * 16 + v * 4 + w] = A[…]
+
+What follows holds for each loop that is still VECTORIZED afterwards: its extent is a power of two,
+it begins at 0, its body is stores (perhaps under conditions that are the same for all iterations),
+and each global or shared place that moves with it moves by one element, from an address that is a
+multiple of the access. A loop that cannot be so is unrolled instead.
+
+A condition such as `i * 4 + w < n` is the same for four neighbours when 4 divides `n`; it is then
+asked of the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tilelang.analysis.ranges import conjuncts, linear_step
+from tilelang.codegen.dialect import parse, per_byte
+from tilelang.ir import build, tirx
+from tilelang.ir.flatten import terms
+from tilelang.ir.visit import Rewriter, collect, statements, substitute, uses, with_body
+from tilelang.passes.context import PassContext
+from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
+
+MAX_BYTES: Final = 16
+_MEMORY: Final = ("global", "shared", "shared.dyn")
+
+
+def vectorize_accesses(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
+    """Split or unroll each vectorised loop so that the rest are certainly legal."""
+    return with_body(func, _Vectorize(func, ctx).any(func.body))
+
+
+class _Vectorize(ScopedRewriter):
+    def __init__(self, func: tirx.PrimFunc, ctx: PassContext) -> None:
+        super().__init__(func)
+        self._ctx = ctx
+
+    def for_(self, s: Any) -> Any:
+        if int(s.kind) != int(tirx.ForKind.VECTORIZED):
+            return super().for_(s)
+        extent = build.int_value(s.extent)
+        if extent is None or not build.is_int(s.min, 0) or not self._is_plain(s.body):
+            return self._unrolled(s)
+        width = extent & -extent  # the largest power of two that divides it
+        while width > 1:
+            found = self._at_width(s, extent, width)
+            if found is not None:
+                self._ctx.count(f"vector loops of {width}")
+                return found
+            width //= 2
+        return self._unrolled(s)
+
+    def _is_plain(self, body: Any) -> bool:
+        """Whether the body is stores, perhaps under conditions."""
+        for stmt in statements(body):
+            if isinstance(stmt, tirx.IfThenElse):
+                if stmt.else_case is not None or not self._is_plain(stmt.then_case):
+                    return False
+            elif not isinstance(stmt, tirx.BufferStore):
+                return False
+        return True
+
+    def _unrolled(self, s: Any) -> Any:
+        extent = build.int_value(s.extent)
+        kind = tirx.ForKind.UNROLLED if extent is not None else tirx.ForKind.SERIAL
+        plain = tirx.For(
+            s.loop_var, s.min, s.extent, kind, s.body, s.thread_binding, s.annotations, s.step,
+            s.span,
+        )  # fmt: skip
+        return super().for_(plain)
+
+    def _at_width(self, s: Any, extent: int, width: int) -> Any | None:
+        """The loop with vectors of `width` elements, None if that is not legal."""
+        var, span, dtype = s.loop_var, s.span, build.dtype_of(s.loop_var)
+        body = s.body
+        outer = None
+        if width < extent:
+            outer = tirx.Var(f"{var.name}_outer", dtype, span)
+            inner = tirx.Var(str(var.name), dtype, span)
+            start = tirx.Mul(outer, build.const(width, dtype, span), span)
+            body = substitute(body, {var: tirx.Add(start, inner, span)})
+            count = build.const(extent // width, dtype, span)
+            self.prover.bind_range(outer, build.const(0, dtype), count)
+            var = inner
+        self.prover.bind_range(var, build.const(0, dtype), build.const(width, dtype))
+        same = _Uniform(self.prover, var, width)
+        body = same.any(body)
+        if not _Legal(self.prover, var, width).block(body):
+            return None
+        loop = build.loop(
+            var, build.const(width, dtype, span), body, kind="VECTORIZED",
+            annotations=s.annotations, span=span,
+        )  # fmt: skip
+        if outer is None:
+            return loop
+        return build.loop(outer, count, loop, kind="UNROLLED", span=span)
+
+
+class _Legal:
+    """Whether vectors of `width` iterations of `var` are legal."""
+
+    def __init__(self, prover: Any, var: Any, width: int) -> None:
+        self._prover, self._var, self._width = prover, var, width
+
+    def block(self, body: Any) -> bool:
+        stored = [s.buffer for s in collect(body, tirx.BufferStore)]
+        return all(self._statement(s, stored) for s in statements(body))
+
+    def _statement(self, s: Any, stored: Sequence[Any]) -> bool:
+        if isinstance(s, tirx.IfThenElse):
+            if uses(s.condition, [self._var]):
+                return False
+            return all(self._statement(i, stored) for i in statements(s.then_case))
+        in_memory = _in_memory(s.buffer)
+        step = self._step(s.buffer, s.indices)
+        if in_memory and step != 1:
+            return False  # all lanes would write one element, or scatter
+        if step == 1 and not self._aligned(s.buffer, s.indices, in_memory):
+            return False
+        return all(self._load(e, stored, s) for e in _loads(s.value))
+
+    def _load(self, e: Any, stored: Sequence[Any], s: Any) -> bool:
+        buffer = e.source
+        if not _in_memory(buffer):
+            return True  # registers are addressed one by one
+        step = self._step(buffer, e.indices)
+        if step is None or step not in (0, 1):
+            return True  # gathered element by element
+        if any(buffer.same_as(b) for b in stored) and not self._same_place(e, s):
+            return False  # a later lane may read what an earlier one wrote
+        return step == 0 or self._aligned(buffer, e.indices, True)
+
+    def _same_place(self, e: Any, s: Any) -> bool:
+        return bool(
+            e.source.same_as(s.buffer)
+            and tirx.structural_equal(list(e.indices), list(s.indices))
+        )  # fmt: skip
+
+    def _step(self, buffer: Any, indices: Any) -> int | None:
+        if str(buffer.scope()) == "local.var":
+            return 0
+        total = 0
+        for index, stride in terms(buffer, list(indices)):
+            step = linear_step(self._prover.analyzer, index, self._var)
+            if step is None:
+                return None
+            size = build.int_value(stride)
+            if step and size is None:
+                return None
+            total += step * (size or 0)
+        return total
+
+    def _aligned(self, buffer: Any, indices: Any, required: bool) -> bool:
+        """Whether the first lane's address is a multiple of one access."""
+        dtype = parse(str(buffer.dtype))
+        shared = per_byte(dtype)
+        if shared > 1 and self._width % shared:
+            return False
+        bits = dtype.bits * dtype.lanes
+        lanes = min(self._width, max(1, MAX_BYTES * 8 // bits))
+        if lanes * bits % 8 or (not required and shared == 1):
+            return not required
+        analyzer = self._prover.analyzer
+        coefficient, base = 0, 0
+        start = {self._var: build.const(0, build.dtype_of(self._var))}
+        for index, stride in terms(buffer, list(indices)):
+            first = substitute(index, start)
+            known = analyzer.modular_set(analyzer.simplify(tirx.Mul(*_matched(first, stride))))
+            coefficient = _gcd(coefficient, int(known.coeff))
+            base += int(known.base)
+        return coefficient % lanes == 0 and base % lanes == 0
+
+
+class _Uniform(Rewriter):
+    """Asks conditions of the first lane where all lanes answer alike."""
+
+    def __init__(self, prover: Any, var: Any, width: int) -> None:
+        self._prover, self._var, self._width = prover, var, width
+
+    def if_(self, s: Any) -> Any:
+        condition = self._first_lane(s.condition)
+        then = self.any(s.then_case)
+        orelse = None if s.else_case is None else self.any(s.else_case)
+        return tirx.IfThenElse(condition, then, orelse, s.span)
+
+    def call(self, e: Any) -> Any:
+        e = super().call(e)
+        if not is_lazy_select(e):
+            return e
+        args = [self._first_lane(e.args[0]), *list(e.args)[1:]]
+        return tirx.Call(e.op, args, span=e.span, ret_ty=e.ty)
+
+    def _first_lane(self, condition: Any) -> Any:
+        if not uses(condition, [self._var]):
+            return condition
+        parts = [self._part(p) for p in conjuncts(condition)]
+        return build.all_of(parts, condition.span)
+
+    def _part(self, part: Any) -> Any:
+        """`a < b`, where `a` moves by one a lane from a multiple of the width, and `b` does not
+        move and is a multiple too."""
+        if not uses(part, [self._var]) or not isinstance(part, (tirx.LT, tirx.GE)):
+            return part
+        moving, limit = part.a, part.b
+        if uses(limit, [self._var]):
+            return part
+        analyzer = self._prover.analyzer
+        first = substitute(moving, {self._var: build.const(0, build.dtype_of(self._var))})
+        fits = (
+            linear_step(analyzer, moving, self._var) == 1
+            and _multiple(analyzer, first, self._width)
+            and _multiple(analyzer, limit, self._width)
+        )
+        return type(part)(analyzer.simplify(first), limit, part.span) if fits else part
+
+
+def _loads(value: Any) -> list[Any]:
+    return collect(value, tirx.TensorLoad)
+
+
+def _in_memory(buffer: Any) -> bool:
+    return str(buffer.scope()) in _MEMORY
+
+
+def _multiple(analyzer: Any, e: Any, divisor: int) -> bool:
+    known = analyzer.modular_set(analyzer.simplify(e))
+    return int(known.coeff) % divisor == 0 and int(known.base) % divisor == 0
+
+
+def _matched(a: Any, b: Any) -> tuple[Any, Any]:
+    if build.dtype_of(a) != build.dtype_of(b):
+        return build.cast(a, "int64"), build.cast(b, "int64")
+    return a, b
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return a

@@ -1,0 +1,42 @@
+"""How does lowered IR become a CUDA artifact: printed, then compiled unless that was done before?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.cuda_binary import CudaBinary
+from tilelang.ir import attrs
+from tilelang.options import CompileOptions, PassConfigKey
+from tilelang.runtime.toolchain_cuda import compile_cuda, identity
+from tilelang.target import Target, parse_target
+from tilelang_diagnostics import error_for
+
+FindBinaries = Callable[[CudaArtifact], "tuple[CudaBinary, ...] | None"]
+
+
+def build_cuda(
+    func: Any, *, options: CompileOptions, find_object: FindBinaries | None = None
+) -> CudaArtifact:
+    """The artifact of a PrimFunc at stage `device`; raises CompileError.
+
+    `find_object` may know the binaries of an artifact that has all but those.
+    """
+    from tilelang.codegen.cuda import CudaError, print_cuda
+
+    target: Target = parse_target(str(func.attrs[attrs.TARGET]))
+    try:
+        device = print_cuda(
+            func,
+            line_directives=bool(options[PassConfigKey.TL_EMIT_LINE_DIRECTIVES]),
+            index_bits=options.index_bits,
+        )
+    except CudaError as refused:
+        raise error_for(refused.diagnostics) from None
+    compiler, flags = identity(options)
+    empty = CudaArtifact(device, (CudaBinary(target.arch, b"", compiler=compiler, flags=flags),))
+    known = find_object(empty) if find_object is not None else None
+    if known is not None:
+        return CudaArtifact(device, known)
+    return CudaArtifact(device, (compile_cuda(device, target, choices=options),))
