@@ -2,7 +2,7 @@
 
 A kernel block is read by the static front end; a CPU kernel that is fine there is also traced live
 and compiled. A call block is executed. `target=` names the target, `select=` asks for a remark
-that is off unless asked for. Command pages are shell sessions; `tests/cli` runs what they show.
+that is off unless asked for. Command pages are run in `tests/cli/test_command_pages.py`.
 """
 
 from __future__ import annotations
@@ -70,6 +70,13 @@ def test_failing_call_gives_its_code(one: Page, tmp_path: Path) -> None:
 @pytest.mark.parametrize("one", CALL_PAGES, ids=lambda p: p.code)
 def test_fixed_call_runs(one: Page, tmp_path: Path) -> None:
     _run(one.fixed, tmp_path)
+
+
+@pytest.mark.parametrize("one", CALL_PAGES, ids=lambda p: p.code)
+def test_the_text_of_a_call_page_reads_well(one: Page) -> None:
+    """What only the call decides is no finding in the text."""
+    assert {d.code for d in _read(one.failing)} <= {one.code}
+    assert not _read(one.fixed)
 
 
 def _read(example: Example) -> tuple[Diagnostic, ...]:

@@ -6,7 +6,8 @@ The user's own name, made a legal identifier and unique in its kernel.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 # C++20 keywords and the names every C-like dialect gives a meaning to.
@@ -16,12 +17,13 @@ KEYWORDS: Final = frozenset(
 
 
 class Names:
-    """Gives each variable of one kernel its name, in order of first appearance."""
+    """Gives each variable of one kernel a name no other has where it is visible."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._taken: set[str] = set(KEYWORDS) | set(reserved)
         self._names: dict[Any, str] = {}
         self._local: set[Any] = set()
+        self._scopes: list[list[Any]] = [[]]
         # Variables the kernel uses but does not declare: what it needs as parameters.
         self.outer: dict[Any, None] = {}
 
@@ -29,7 +31,19 @@ class Names:
         """The name of a variable that the kernel itself declares."""
         self._local.add(var)
         self.outer.pop(var, None)
+        if var not in self._names:
+            self._scopes[-1].append(var)
         return self._name(var)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """A block: the names of what is declared in it are free again behind it."""
+        self._scopes.append([])
+        try:
+            yield
+        finally:
+            for var in self._scopes.pop():
+                self._taken.discard(self._names[var])
 
     def reserve(self, var: Any) -> str:
         """The name of a variable that is declared elsewhere, kept for it before it is used."""

@@ -6,7 +6,8 @@ from. A dialect that needs more than words overrides a method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from tilelang.codegen.c_expr import Expressions
@@ -62,15 +63,20 @@ class CPrinter:
         calls = calls_of(node.span) if node is not None else ()
         self.lines.append(Line(_INDENT * self._depth + text, spans, calls))
 
-    def open(self, head: str, node: Any) -> None:
-        """Begin a block."""
+    @contextmanager
+    def block(self, head: str, node: Any) -> Iterator[None]:
+        """A block in braces around what is printed inside."""
         self.line(f"{head} {{", node)
-        self._depth += 1
-
-    def close(self, node: Any) -> None:
-        """End the innermost block."""
-        self._depth -= 1
+        with self._inner():
+            yield
         self.line("}", node)
+
+    @contextmanager
+    def _inner(self) -> Iterator[None]:
+        self._depth += 1
+        with self.names.scope():
+            yield
+        self._depth -= 1
 
     def statement(self, s: Any) -> None:
         """Any statement."""
@@ -78,11 +84,6 @@ class CPrinter:
         if rule is None:
             raise Unsupported(f"the statement {type(s).__name__}", s)
         rule(s)
-
-    def _block(self, head: str, body: Any, node: Any) -> None:
-        self.open(head, node)
-        self.statement(body)
-        self.close(node)
 
     def _seq(self, s: Any) -> None:
         for stmt in s.seq:
@@ -102,9 +103,11 @@ class CPrinter:
         if kind != int(tirx.ForKind.SERIAL):
             self.line(self._unroll(s), s)
         low, high = self.x.expr(s.min), self._end(s)
-        var = self.names.declare(s.loop_var)
-        type_ = self.x.type_name(parse(build.dtype_of(s.loop_var)), s)
-        self._block(f"for ({type_} {var} = {low}; {var} < {high}; ++{var})", s.body, s)
+        with self.names.scope():
+            var = self.names.declare(s.loop_var)
+            type_ = self.x.type_name(parse(build.dtype_of(s.loop_var)), s)
+            with self.block(f"for ({type_} {var} = {low}; {var} < {high}; ++{var})", s):
+                self.statement(s.body)
 
     def _unroll(self, s: Any) -> str:
         factor = s.annotations.get(attrs.LOOP_ATTR_PREFIX + "unroll_factor")
@@ -117,22 +120,24 @@ class CPrinter:
         return self.x.expr(build.add(s.min, s.extent, s.span), SUM)
 
     def _while(self, s: Any) -> None:
-        self._block(f"while ({self.x.expr(s.condition)})", s.body, s)
+        with self.block(f"while ({self.x.expr(s.condition)})", s):
+            self.statement(s.body)
 
     def _if(self, s: Any) -> None:
-        self.open(f"if ({self.x.expr(s.condition)})", s)
-        self.statement(s.then_case)
+        self.line(f"if ({self.x.expr(s.condition)}) {{", s)
+        with self._inner():
+            self.statement(s.then_case)
         orelse = s.else_case
         while isinstance(orelse, tirx.IfThenElse):
-            self._depth -= 1
-            self.open(f"}} else if ({self.x.expr(orelse.condition)})", orelse)
-            self.statement(orelse.then_case)
+            self.line(f"}} else if ({self.x.expr(orelse.condition)}) {{", orelse)
+            with self._inner():
+                self.statement(orelse.then_case)
             orelse = orelse.else_case
         if orelse is not None:
-            self._depth -= 1
-            self.open("} else", orelse if orelse.span is not None else s)
-            self.statement(orelse)
-        self.close(s)
+            self.line("} else {", orelse if orelse.span is not None else s)
+            with self._inner():
+                self.statement(orelse)
+        self.line("}", s)
 
     def _jump(self, s: Any) -> None:
         self.line(f"{type(s).__name__.lower()};", s)

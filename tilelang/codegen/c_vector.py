@@ -64,10 +64,9 @@ class _Vector:
     def _statement(self, s: Any) -> None:
         printer = self.printer
         if isinstance(s, tirx.IfThenElse):
-            printer.open(f"if ({printer.x.expr(s.condition)})", s)
-            for inner in statements(s.then_case):
-                self._statement(inner)
-            printer.close(s)
+            with printer.block(f"if ({printer.x.expr(s.condition)})", s):
+                for inner in statements(s.then_case):
+                    self._statement(inner)
             return
         value = self._vector_value(s.value)
         target = self._step(s.buffer, s.indices) == 1
@@ -128,15 +127,15 @@ class _Vector:
             result = x.names.fresh(f"{s.buffer.name}_lanes")
             printer.line(f"{x.type_name(dtype.with_lanes(self.lanes), s)} {result};", s)
         printer.line(x.dialect.unroll, s)
-        var = x.names.declare(self.loop.loop_var)
-        printer.open(f"for (int {var} = 0; {var} < {self.lanes}; ++{var})", s)
-        x.load_hook = lambda e: self._hoisted_lane(e, hoisted, var)
-        if gathers:
-            printer.line(f"{result}[{var}] = {x.expr(s.value)};", s)
-        else:
-            printer.assign(s)
-        x.load_hook = None
-        printer.close(s)
+        with x.names.scope():
+            var = x.names.declare(self.loop.loop_var)
+            with printer.block(f"for (int {var} = 0; {var} < {self.lanes}; ++{var})", s):
+                x.load_hook = lambda e: self._hoisted_lane(e, hoisted, var)
+                if gathers:
+                    printer.line(f"{result}[{var}] = {x.expr(s.value)};", s)
+                else:
+                    printer.assign(s)
+                x.load_hook = None
         if gathers:
             self._store(s, result)
 

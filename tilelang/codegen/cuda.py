@@ -227,7 +227,8 @@ class _Kernel:
             alignment = x.alignment.get(var, 1)
             row = KernelParam(kind, self._source(var), str(var.dtype), alignment, written)
         else:
-            row = KernelParam(kind, self._source(var), build.dtype_of(var))
+            dtype = "handle" if kind == "map" else build.dtype_of(var)
+            row = KernelParam(kind, self._source(var), dtype)
         return row, var
 
     def _source(self, var: Any) -> str:

@@ -66,7 +66,7 @@ _BULK = (
             Operand("dst", "shared", "write", asynchronous=True), _MAP, _BARRIER,
             *scalars("mask"), *_COORDINATES,
         ),
-        constants=(_EVICTION,), min_arch=90, header="tma.h", queue="mbarrier",
+        constants=(_EVICTION,), min_arch=90, max_arch=119, arch_specific=True, header="tma.h", queue="mbarrier",
     ),
     DeviceOp(
         "tma_store", "start storing a tile to a tensor map; one thread",

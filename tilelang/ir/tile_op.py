@@ -165,13 +165,13 @@ class TileOp:
         """Loops and scalar statements that do the work on `ctx.target`."""
         if ctx.target.split(":")[0] == "cpu":
             return self.lower_cpu(ctx)
-        return self.lower_simt(ctx)
+        return self.lower_gpu(ctx)  # type: ignore[arg-type]
 
     def lower_cpu(self, ctx: LowerContext) -> tirx.Stmt:
         """For one block executed by one core."""
         raise NotImplementedError(f"{self.NAME} has no CPU lowering")
 
-    def lower_simt(self, ctx: LowerContext) -> tirx.Stmt:
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
         """For a block of cooperating threads."""
         raise NotImplementedError(f"{self.NAME} has no lowering for {ctx.target}")
 

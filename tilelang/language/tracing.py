@@ -75,6 +75,7 @@ def trace_kernel(
     trace.facts.update(
         symbols=symbols, eager=style == "eager", dims=dims, signature_only=signature_only,
         static=definition.env.static,
+        out_idx=(jit_options or {}).get("out_idx"),
     )  # fmt: skip
     frame = Frame(
         trace, definition.source, definition.env, symbols, definition.name, node=definition.node
@@ -309,9 +310,24 @@ class _Tracer:
 
     def _check_complete(self) -> None:
         self._check_returned()
+        self._check_out_idx()
         self._check_launch()
         if self.style == "eager":
             self._check_consts()
+
+    def _check_out_idx(self) -> None:
+        out_idx = self.trace.facts.get("out_idx")
+        if self.style == "eager" and out_idx is not None and self.frame.returned is not None:
+            self.trace.report(
+                make_diagnostic(
+                    "TL172",
+                    f"out_idx={out_idx!r} on `{self.definition.name}`, which returns its results "
+                    "itself",
+                    span=self._return_span(),
+                    label="these tensors are allocated and returned already",
+                    help="drop out_idx",
+                )
+            )
 
     def _check_returned(self) -> None:
         returned = self.frame.returned

@@ -98,9 +98,7 @@ def _spread(layout: Fragment, threads: int, limit: int) -> Spread | None:
             return None
         matters: NDArray[np.bool_] = (copy >= 0).any(axis=(1, 2))
         first = thread_ranges(acts, matters)
-    return Spread(
-        layout, threads, shape[1], lanes, dim, tuple(coordinates), inside, first, grid
-    )
+    return Spread(layout, threads, shape[1], lanes, dim, tuple(coordinates), inside, first, grid)
 
 
 def _inverse(layout: Fragment, threads: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -198,9 +196,7 @@ def _over(expr: Expr, variables: tuple[Var, ...]) -> Expr:
     return as_expr(evaluate(expr, variables))
 
 
-def thread_ranges(
-    wanted: NDArray[np.bool_], matters: NDArray[np.bool_] | None = None
-) -> AnyOf:
+def thread_ranges(wanted: NDArray[np.bool_], matters: NDArray[np.bool_] | None = None) -> AnyOf:
     """What holds for exactly the `wanted` threads among those that matter."""
     threads = len(wanted)
     matters = np.ones(threads, dtype=bool) if matters is None else matters

@@ -170,9 +170,7 @@ class Builder:
         offset = len(region.ranges) - len(shape)
         dims = {offset + d: d for d in range(len(shape))}
         index = index_map(region_indices(region, dims), {}, shape, self.counters, whole.shape)
-        if index is None or any(
-            a > b for a, b in zip(index.out_shape, whole.shape, strict=True)
-        ):
+        if index is None or any(a > b for a, b in zip(index.out_shape, whole.shape, strict=True)):
             return None  # not known, or outside, which is reported elsewhere
         return whole, shape, Layout(index.shape, index.map, out_shape=whole.shape)
 
@@ -261,9 +259,7 @@ class Builder:
             self.unknown.setdefault(storage(buffer), why)
             return
         inside = math.prod(len(c.values) for c in self.counters[nest.outer :])
-        use = SharedUse(
-            storage(buffer), origin, mode, nest, in_storage, times=self.times * inside
-        )
+        use = SharedUse(storage(buffer), origin, mode, nest, in_storage, times=self.times * inside)
         self.shared_uses.append(use)
 
     def _touch_fragment(
@@ -301,9 +297,7 @@ class Builder:
         self.global_uses.append(GlobalUse(nest, buffer, strides, inner, widest, origin))
         if limit is not None:
             widest = min(limit, vector if widest is None else widest)
-        self.constraints.append(
-            Memory(nest.variable, strides, buffer.dtype.bits, origin, widest)
-        )
+        self.constraints.append(Memory(nest.variable, strides, buffer.dtype.bits, origin, widest))
 
     def _tie_view(self, view: Buffer, var: Variable) -> None:
         """A view of a fragment has the elements of its source, counted in row-major order."""

@@ -159,9 +159,7 @@ def evaluate(expr: ex.Expr, values: Values, others: int | None = None) -> Any:
             return function(a, b)
         case ex.Select(condition=condition, true=true, false=false):
             chosen = evaluate(condition, values, others)
-            return np.where(
-                chosen, evaluate(true, values, others), evaluate(false, values, others)
-            )
+            return np.where(chosen, evaluate(true, values, others), evaluate(false, values, others))
         case _:
             raise Opaque
 

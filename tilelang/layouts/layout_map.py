@@ -1,9 +1,9 @@
 """The answer of layout inference: one entry per tile and loop, and what is wrong or costly.
 
-    found = infer_layouts(function, "cuda:sm_80")
-    found.of("scores").short     # 'thread=i//16*32 + i%8*4 + j//2%4'
-    print(found.of("scores").why)
-    print(found.of("scores").draw())
+found = infer_layouts(function, "cuda:sm_80")
+found.of("scores").short     # 'thread=i//16*32 + i%8*4 + j//2%4'
+print(found.of("scores").why)
+print(found.of("scores").draw())
 """
 
 from __future__ import annotations

@@ -39,9 +39,7 @@ class Solved:
             for nest in b.nests
             if nest.span is not None
         )
-        return LaunchLayouts(
-            self.collected.launch.span, self.collected.threads, buffers, loops
-        )
+        return LaunchLayouts(self.collected.launch.span, self.collected.threads, buffers, loops)
 
     def _buffer(self, buffer: Buffer) -> Entry | None:
         shape = tuple(expr_text(d) for d in buffer.shape)
@@ -59,9 +57,7 @@ class Solved:
         known = self.shared.get(buffer)
         if known is None:
             return Entry(buffer.name, "shared", *common, None, UNKNOWN)
-        return Entry(
-            buffer.name, "shared", *common, known.layout, known.why, bank_uses=known.uses
-        )
+        return Entry(buffer.name, "shared", *common, known.layout, known.why, bank_uses=known.uses)
 
     def _fragment(
         self, buffer: Buffer, common: tuple[tuple[str, ...], str, int, object]

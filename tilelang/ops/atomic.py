@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from tilelang.ir import build, tirx
+from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.tile_op import (
     LowerContext,
     TileOp,
@@ -62,6 +63,9 @@ class Atomic(TileOp):
             body = tirx.IfThenElse(inside, body, None, ctx.span)
         named = [(v.name, e) for v, e in zip(pairing.variables, pairing.extents, strict=True)]
         return parallel_nest(named, body, list(pairing.variables), ctx.span)
+
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        return ctx.spread(self.lower_cpu(ctx))
 
     def _update(
         self, ctx: LowerContext, offsets: dict[int, tirx.Expr], value: tirx.Expr

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
+from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars, parallel_nest
 
 
@@ -31,6 +32,9 @@ class Fill(TileOp):
     def lower_cpu(self, ctx: LowerContext) -> tirx.Stmt:
         value = self.value.load({}) if isinstance(self.value, TileRegion) else self.value
         return fill_region(ctx, self.dst, value)
+
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        return ctx.spread(self.lower_cpu(ctx))
 
 
 def fill_region(ctx: LowerContext, dst: TileRegion, value: tirx.Expr) -> tirx.Stmt:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
+from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion
 from tilelang.ops.gemm_cpu import cpu_gemm
+from tilelang.ops.gemm_gpu import gpu_gemm
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +78,9 @@ class Gemm(TileOp):
 
     def lower_cpu(self, ctx: LowerContext) -> tirx.Stmt:
         return cpu_gemm(self, ctx)
+
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        return gpu_gemm(self, ctx)
 
 
 def _element(region: TileRegion, place: tuple[tirx.Expr, tirx.Expr]) -> tirx.Expr:

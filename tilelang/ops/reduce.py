@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
+from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars, parallel_nest
 from tilelang.ir.visit import substitute
 from tilelang.ops.combine import accumulator_dtype, combine, identity, prepare
+from tilelang.ops.reduce_gpu import gpu_reduce
 
 # Running values of a contiguous reduction: enough vector registers to hide the latency of one
 # addition (4 cycles, 2 issued per cycle) without spilling.
@@ -70,6 +72,9 @@ class Reduce(TileOp):
         if inner and all(extents[d] is not None for d in inner):
             return _Rows(self, ctx, inner).lower()
         return _Lines(self, ctx).lower()
+
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        return gpu_reduce(self, ctx)
 
 
 class _Lowering:

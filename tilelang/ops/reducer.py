@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
+from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion
 from tilelang.ops.combine import combine, identity
 from tilelang.ops.copy import Copy
 from tilelang.ops.fill import fill_region
+from tilelang.ops.reducer_gpu import gpu_reducer_finalize, gpu_reducer_init
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +43,9 @@ class ReducerInit(TileOp):
             value = identity(kind_of(ctx, self.reducer), self.reducer.dtype, ctx.span)
         return fill_region(ctx, self.reducer, value)
 
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        return gpu_reducer_init(self, ctx)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReducerFinalize(TileOp):
@@ -62,6 +67,9 @@ class ReducerFinalize(TileOp):
         if self.dst is None:
             return build.nothing(ctx.span)
         return Copy(self.reducer, self.dst).lower_cpu(ctx)
+
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        return gpu_reducer_finalize(self, ctx)
 
 
 def lower_update(ctx: LowerContext, target: TileRegion, value: tirx.Expr) -> tirx.Stmt:

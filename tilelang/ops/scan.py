@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
+from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars
 from tilelang.ops.combine import accumulator_dtype, combine, identity
+from tilelang.ops.scan_gpu import gpu_scan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +70,9 @@ class Scan(TileOp):
         for var, (_, size) in reversed(list(zip(variables, named, strict=True))):
             line = build.loop(var, size, line, span=span)
         return line
+
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        return gpu_scan(self, ctx)
 
     def _position(self, ctx: LowerContext, axis: int) -> tuple[tirx.Var, tirx.Expr]:
         """The loop variable along the scanned dimension and the position it stands for."""

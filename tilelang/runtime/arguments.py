@@ -74,9 +74,7 @@ def bind(
 
 
 class _Binder:
-    def __init__(
-        self, signature: Signature, written: frozenset[Buffer], place: Place
-    ) -> None:
+    def __init__(self, signature: Signature, written: frozenset[Buffer], place: Place) -> None:
         self.signature = signature
         self.written = written
         self.place = place

@@ -83,7 +83,9 @@ class KernelCache:
 
     def front_key(self, mark: Fingerprint, target: Target, compile_options: CompileOptions) -> str:
         """The name of a kernel before it is compiled."""
-        parts = (SCHEMA, compiler_digest(), mark.digest, str(target), host_identity(),
+        # Code for a GPU is the same whichever host made it.
+        host = host_identity() if target.kind == "cpu" else ""
+        parts = (SCHEMA, compiler_digest(), mark.digest, str(target), host,
                  compile_options.changed, compile_options.compile_flags)  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 

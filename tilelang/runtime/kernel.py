@@ -231,17 +231,16 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _slot_order(signature: Signature, artifact: Artifact) -> tuple[Parameter, ...]:
-    """Which parameter or dimension goes into each slot of the artifact."""
-    declared = signature.slots
-    dims = {v.name: v for v in signature.dims}
-    order: list[Parameter] = list(declared)
-    for slot in artifact.slots[len(declared) :]:
-        if slot.kind != "dim" or slot.name not in dims:
-            raise ValueError(f"{signature.name}: nothing is called {slot.name!r} in its signature")
-        order.append(dims[slot.name])
-    if len(order) != len(artifact.slots):
-        raise ValueError(f"{signature.name}: {len(artifact.slots)} slots for {len(order)} values")
-    return tuple(order)
+    """Which parameter or dimension goes into each slot of the artifact.
+
+    By position: both list the runtime dimensions by first appearance, and two may share a name.
+    """
+    order = (*signature.slots, *signature.dims)
+    kinds = [slot.kind for slot in artifact.slots]
+    late = ["dim" for _ in signature.dims]
+    if len(order) != len(kinds) or kinds[len(signature.slots) :] != late:
+        raise ValueError(f"{signature.name}: {artifact.slots} are not {order}")
+    return order
 
 
 def _assertion_error(failed: CpuAssertionError, name: str) -> Exception:

@@ -175,6 +175,7 @@ _MESSAGE: Final = re.compile(
     r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): (?P<kind>(?:catastrophic )?error|warning)\b[^:]*: "
     r"(?P<text>.*)$"
 )
+_FATAL: Final = re.compile(r"^(ptxas|nvcc|nvlink)\b.*\b(error|fatal)\b\s*:")
 _VIA: Final = re.compile(r"at line (\d+)(?: of (\S+))?")
 
 
@@ -228,7 +229,7 @@ def _parse_errors(log: str, file_name: str) -> list[_Said]:
             # An error in a header says which line of the kernel instantiated it.
             if via[2] is None or Path(via[2]).name == file_name:
                 found[-1] = replace(found[-1], line=int(via[1]))
-        elif line.startswith(("ptxas ", "nvcc fatal")) and "error" in line.lower():
+        elif _FATAL.match(line) and "assembly aborted" not in line:
             found.append(_Said(line, None))
     return found or [_Said(log.strip().split("\n")[0] or "no message", None)]
 

@@ -168,3 +168,9 @@ _TAIL: Final = (
     + _wrappers()
     + "\n#undef TL_WGMMA_ROW\n\n}  // namespace tl\n"
 )
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    (Path(__file__).parent / "cuda" / "tl" / "wgmma.h").write_text(wgmma_header())

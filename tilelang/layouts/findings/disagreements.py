@@ -182,9 +182,7 @@ def _sides(b: Builder, origins: Sequence[Origin], primary: Origin) -> tuple[Labe
 
 
 def _fixed_by(b: Builder, origin: Origin) -> list[tuple[Variable, AnyLayout]]:
-    return [
-        (c.var, c.layout) for c in b.constraints if isinstance(c, Fixed) and c.origin == origin
-    ]
+    return [(c.var, c.layout) for c in b.constraints if isinstance(c, Fixed) and c.origin == origin]
 
 
 def _example(name: str, found: Disagreement | None) -> tuple[str, ...]:

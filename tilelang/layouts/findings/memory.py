@@ -56,15 +56,18 @@ def _fast_stride(use: GlobalUse) -> int | None:
 def _remark(use: GlobalUse, stride: int) -> Diagnostic:
     name, size = use.buffer.name, max(1, use.buffer.dtype.bits // 8)
     wasted = 1 - size / min(SECTOR, stride * size)
-    labels = () if use.buffer.span is None else (
-        Label(use.buffer.span, f"`{name}` has no unit stride along an axis of this access"),
+    labels = (
+        ()
+        if use.buffer.span is None
+        else (Label(use.buffer.span, f"`{name}` has no unit stride along an axis of this access"),)
     )
     return make_diagnostic(
         "TL601",
         f"neighbours along the fastest axis of `{name}` lie {stride} elements apart, which wastes "
         f"{wasted:.0%} of the memory traffic",
         span=use.origin.span,
-        label=f"every element of {size} bytes takes a sector of {SECTOR}" if stride * size >= SECTOR
+        label=f"every element of {size} bytes takes a sector of {SECTOR}"
+        if stride * size >= SECTOR
         else f"uses {size} of every {stride * size} bytes",
         labels=labels,
         help=f"store `{name}` with unit stride along one of these axes, or take a tile that spans "

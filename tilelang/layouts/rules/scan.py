@@ -1,6 +1,6 @@
 """T.cumsum: every partial result replaces the element it ends at, so it lives there.
 
-    T.cumsum(x, y, dim=0)      # y as x
+T.cumsum(x, y, dim=0)      # y as x
 """
 
 from __future__ import annotations

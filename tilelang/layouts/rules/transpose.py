@@ -1,6 +1,6 @@
 """T.transpose: a loop whose last two dimensions are exchanged on the other side.
 
-    T.transpose(a, b)     # for i, j: b[j, i] = a[i, j]
+T.transpose(a, b)     # for i, j: b[j, i] = a[i, j]
 """
 
 from __future__ import annotations

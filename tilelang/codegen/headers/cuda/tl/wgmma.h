@@ -12,7 +12,7 @@ template <int groups> TL_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
 // The compiler must not move or copy these registers while an instruction writes them.
-template <int count, class T> TL_DEVICE void wgmma_fence_operand(T* registers) {
+template <class T> TL_DEVICE void wgmma_fence_operand(T* registers, int count) {
   uint32* words = reinterpret_cast<uint32*>(registers);
 #pragma unroll
   for (int i = 0; i < count * int(sizeof(T)) / 4; ++i) asm volatile("" : "+r"(words[i])::"memory");
