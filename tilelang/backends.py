@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tilelang.target import Kind, Target
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +42,8 @@ def backend_for(target: Target) -> Backend:
     for backend in BACKENDS:
         if backend.kind == target.kind:
             return backend
-    raise error_for(
-        (
-            Diagnostic(
-                "TL807",
-                code_of("TL807").severity,
-                f"this version generates no code for {target}",
-                help=f"it has: {', '.join(KINDS_WITH_BACKEND)}; pass target='cpu' to run the "
-                "kernel here",
-            ),
-        )
+    raise failure(
+        "TL807",
+        f"this version generates no code for {target}",
+        help=f"it has: {', '.join(KINDS_WITH_BACKEND)}; pass target='cpu' to run the kernel here",
     )

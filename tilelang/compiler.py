@@ -73,6 +73,10 @@ def lower_function(
     from tilelang.pipeline import run_pipeline
 
     context = PassContext(str(target), dict(options.changed))
+    if target.capabilities.threads_cooperate:
+        from tilelang.layouts.infer import infer_layouts
+
+        context.layouts = infer_layouts(function, target)
     context.remarks += check_for_target(function, str(target))
     raise_for(context.remarks)
     named = emit(function).with_attr(attrs.TARGET, str(target))

@@ -13,15 +13,20 @@ from typing import Protocol, TypeAlias
 
 from tilelang.ir import tirx
 from tilelang.options import PassConfigKey
+from tilelang.passes.apply_layouts import apply_layouts
 from tilelang.passes.context import PassContext
 from tilelang.passes.cpu_prefetch import cpu_prefetch
 from tilelang.passes.cpu_threads import cpu_threads
+from tilelang.passes.distribute_loops import distribute_loops
 from tilelang.passes.guard_bounds import guard_bounds
+from tilelang.passes.insert_barriers import insert_barriers
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
+from tilelang.passes.lower_gpu_ops import lower_gpu_ops
 from tilelang.passes.lower_tile_ops import lower_tile_ops
 from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
 from tilelang.passes.unswitch_guards import unswitch_guards
+from tilelang.passes.vectorize_accesses import vectorize_accesses
 
 PassFunction: TypeAlias = "Callable[[tirx.PrimFunc, PassContext], tirx.PrimFunc]"
 
@@ -46,6 +51,10 @@ class Pass:
 
 def _is_cpu(context: PassContext) -> bool:
     return context.kind == "cpu"
+
+
+def _is_gpu(context: PassContext) -> bool:
+    return context.capabilities.threads_cooperate
 
 
 def _guards_accesses(context: PassContext) -> bool:
@@ -74,6 +83,21 @@ PIPELINE: tuple[Pass, ...] = (
         "everything below sees only loops and elements",
         needs=_set("legal indices"),
         gives=_set("loops"),
+        when=_is_cpu,
+    ),
+    Pass(
+        apply_layouts,
+        "before anything is lowered: operations lower themselves for the layouts of their tiles",
+        needs=_set("legal indices"),
+        gives=_set("layouts"),
+        when=_is_gpu,
+    ),
+    Pass(
+        lower_gpu_ops,
+        "below there are only parallel loops over tiles, and what one thread does",
+        needs=_set("layouts"),
+        gives=_set("loops"),
+        when=_is_gpu,
     ),
     Pass(
         guard_bounds,
@@ -106,6 +130,34 @@ PIPELINE: tuple[Pass, ...] = (
         "once guards are final; inner tiles then vectorise",
         needs=_set("guarded", "independent"),
         when=_is_cpu,
+    ),
+    Pass(
+        distribute_loops,
+        "once guards, which are easiest to prove for whole loops, are final",
+        needs=_set("layouts", "guarded", "simple"),
+        gives=_set("threads"),
+        when=_is_gpu,
+    ),
+    Pass(
+        simplify,
+        "loops over threads have left index arithmetic and conditions that are certain",
+        needs=_set("threads"),
+        gives=_set("simple threads"),
+        when=_is_gpu,
+    ),
+    Pass(
+        insert_barriers,
+        "once every access of shared memory is there",
+        needs=_set("threads"),
+        gives=_set("barriers"),
+        when=_is_gpu,
+    ),
+    Pass(
+        vectorize_accesses,
+        "last: what it leaves vectorised is exactly what is printed as vectors",
+        needs=_set("simple threads"),
+        gives=_set("vectors"),
+        when=_is_gpu,
     ),
 )
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn, get_args
 
-from tilelang_diagnostics import code_of, did_you_mean, error_for
+from tilelang_diagnostics import diagnose, did_you_mean, failure
 from tilelang_diagnostics.model import Diagnostic
 
 Kind = Literal["cpu", "cuda", "hip", "metal"]
@@ -129,9 +129,8 @@ class Resolved:
         """TL415 for a resolved `auto`, None for a target the user named."""
         if self.reason is None:
             return None
-        return Diagnostic(
+        return diagnose(
             "TL415",
-            code_of("TL415").severity,
             f"target auto is {self.target}: {self.reason}",
             help=f"name the target to be independent of the machine: target={str(self.target)!r}",
         )
@@ -282,4 +281,4 @@ def _how_to_spell() -> str:
 
 
 def _refuse(code: str, message: str, help: str) -> NoReturn:
-    raise error_for((Diagnostic(code, code_of(code).severity, message, help=help),))
+    raise failure(code, message, help=help)

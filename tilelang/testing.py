@@ -12,10 +12,9 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import failure
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,7 +77,6 @@ def torch_assert_close(
         f"{wrong} of {close.size} elements of {base_name} differ from {ref_name} ({allowed} "
         f"allowed); the worst, at {worst}, is {a[worst]:g} instead of {b[worst]:g}"
     )
-    return False
 
 
 def requires_cuda(func: F) -> F:
@@ -178,5 +176,5 @@ def _as_float64(value: Any) -> Any:
     return numpy.asarray(value).astype(numpy.float64)
 
 
-def _mismatch(message: str) -> None:
-    raise error_for((Diagnostic("TL723", code_of("TL723").severity, message),))
+def _mismatch(message: str) -> NoReturn:
+    raise failure("TL723", message)

@@ -1,7 +1,7 @@
 """Diagnostics as data: what one is, which exist, and how they are shown, sent and raised."""
 
 from tilelang_diagnostics.codes import AREAS, CATALOGUE, Code, code_of, diagnose, find_code
-from tilelang_diagnostics.errors import CompileError, error_for, raise_for
+from tilelang_diagnostics.errors import CompileError, error_for, failure, raise_for
 from tilelang_diagnostics.fixes import OverlappingEdits, apply_edits
 from tilelang_diagnostics.json_format import from_json, from_json_lines, to_json, to_json_lines
 from tilelang_diagnostics.model import (
@@ -44,6 +44,7 @@ __all__ = [
     "error_for",
     "explain",
     "explain_rich",
+    "failure",
     "find_code",
     "from_json",
     "from_json_lines",

@@ -79,9 +79,10 @@ def diagnose(
     help: str | None = None,
     fixes: tuple[Fix, ...] = (),
     calls: tuple[Frame, ...] = (),
+    severity: Severity | None = None,
 ) -> Diagnostic:
-    """A diagnostic with the severity the catalogue gives its code."""
-    severity = code_of(code).severity
+    """A diagnostic with the severity the catalogue gives its code, unless a milder one is given."""
+    severity = severity or code_of(code).severity
     return Diagnostic(code, severity, message, span, label, labels, notes, help, fixes, calls)
 
 

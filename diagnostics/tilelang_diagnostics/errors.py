@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilelang_diagnostics.codes import find_code
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics.codes import diagnose, find_code
+from tilelang_diagnostics.model import Diagnostic, Label, Span
 from tilelang_diagnostics.render import render_text
 from tilelang_diagnostics.sources import SourceMap
 
@@ -50,6 +50,22 @@ def error_for(diagnostics: Iterable[Diagnostic], sources: SourceMap | None = Non
     """The exception for `diagnostics`; its second base is that of the first error."""
     collected = tuple(diagnostics)
     return _class_for(_exception_of(collected))(collected, sources)
+
+
+def failure(
+    code: str,
+    message: str,
+    span: Span | None = None,
+    *,
+    label: str = "",
+    labels: tuple[Label, ...] = (),
+    notes: tuple[str, ...] = (),
+    help: str | None = None,
+) -> CompileError:
+    """The exception for one diagnostic, to be raised where nothing else can be found out."""
+    return error_for(
+        (diagnose(code, message, span, label=label, labels=labels, notes=notes, help=help),)
+    )
 
 
 def raise_for(diagnostics: Iterable[Diagnostic], sources: SourceMap | None = None) -> None:

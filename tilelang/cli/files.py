@@ -26,7 +26,7 @@ from tilelang.language.primfunc import PrimFunc
 from tilelang.language.source import FunctionNode, syntax_error
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.style import style_of
-from tilelang_diagnostics import CompileError, code_of, did_you_mean, error_for
+from tilelang_diagnostics import CompileError, diagnose, did_you_mean, error_for, failure
 from tilelang_diagnostics.model import Diagnostic, Span
 
 # A decorated function, a traced kernel, or a plain function that returns one.
@@ -194,7 +194,7 @@ def _import_failure(path: Path, error: BaseException) -> Diagnostic:
         help = 'code that only runs as a program belongs under if __name__ == "__main__":'
     elif isinstance(error, ModuleNotFoundError):
         help = f"install it, for instance with pip install {(error.name or '').split('.')[0]}"
-    return Diagnostic("TL107", code_of("TL107").severity, f"importing `{path}` raised {what}",
+    return diagnose("TL107", f"importing `{path}` raised {what}",
                       span=span, notes=tuple(notes[-1:]), help=help)  # fmt: skip
 
 
@@ -238,6 +238,4 @@ def _siblings(path: Path) -> list[str]:
 
 
 def _refuse(code: str, message: str, help: str, span: Span | None = None) -> NoReturn:
-    raise error_for(
-        (Diagnostic(code, code_of(code).severity, message, span=span, help=help or None),)
-    )
+    raise failure(code, message, span=span, help=help or None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
-from tilelang_diagnostics import code_of, error_for
+from tilelang_diagnostics import diagnose, failure
 from tilelang_diagnostics.model import Diagnostic
 
 # Relative Frobenius error allowed against float64, by dtype of the result: a few units of the
@@ -60,14 +60,9 @@ def compare(
     expected = _call(reference, inputs, values, written)
     listed = list(expected) if isinstance(expected, tuple | list) else [expected]
     if len(listed) != len(results):
-        raise error_for(
-            (
-                Diagnostic(
-                    "TL723",
-                    code_of("TL723").severity,
-                    f"{len(results)} results, but {len(listed)} from `{reference.__name__}`",
-                ),
-            )
+        raise failure(
+            "TL723",
+            f"{len(results)} results, but {len(listed)} from `{reference.__name__}`",
         )
     return [
         _compare_one(name, got, want) for (name, got), want in zip(results, listed, strict=True)
@@ -77,8 +72,8 @@ def compare(
 def mismatches(comparisons: Sequence[Comparison], reference: str) -> list[Diagnostic]:
     """TL723 for each result that is off."""
     return [
-        Diagnostic(
-            "TL723", code_of("TL723").severity,
+        diagnose(
+            "TL723",
             f"`{c.name}` differs from `{reference}`: relative error {c.error:.2g}, allowed "
             f"{c.allowed:g}",
             notes=(c.first_wrong,) if c.first_wrong else (),

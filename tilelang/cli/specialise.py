@@ -16,8 +16,8 @@ from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.signature import OutIdx, Signature, make_signature
-from tilelang_diagnostics import code_of, did_you_mean, error_for
-from tilelang_diagnostics.model import Diagnostic, Span
+from tilelang_diagnostics import diagnose, did_you_mean, error_for
+from tilelang_diagnostics.model import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,5 +203,4 @@ def _compile_out_idx(chosen: Chosen) -> OutIdx:
 
 
 def _refuse(code: str, messages: list[str], help: str | None, span: Span | None) -> None:
-    severity = code_of(code).severity
-    raise error_for(Diagnostic(code, severity, m, span=span, help=help) for m in messages)
+    raise error_for(diagnose(code, m, span, help=help) for m in messages)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tilelang.cli.files import KernelFile
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import failure
 
 _NOTHING: Final = object()
 
@@ -35,15 +34,10 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         for part in _split(setting):
             name, equals, text = part.partition("=")
             if not equals or not name.strip().isidentifier() or not text.strip():
-                raise error_for(
-                    (
-                        Diagnostic(
-                            "TL725",
-                            code_of("TL725").severity,
-                            f"`{part}` is not NAME=VALUE",
-                            help="write --set M=256,N=512; quote a value that holds a comma",
-                        ),
-                    )
+                raise failure(
+                    "TL725",
+                    f"`{part}` is not NAME=VALUE",
+                    help="write --set M=256,N=512; quote a value that holds a comma",
                 )
             found[name.strip()] = _literal(text.strip())
     return found

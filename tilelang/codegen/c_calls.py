@@ -188,7 +188,8 @@ class Calls:
     # --- choices, bits ---
 
     def _op_if_then_else(self, e: Any, parent: int) -> str:
-        return self.x.choice(*e.args, parent)
+        condition, true, false = e.args
+        return self.x.choice(condition, true, false, parent)
 
     def _op_likely(self, e: Any, parent: int) -> str:
         return self.x.expr(e.args[0], parent)

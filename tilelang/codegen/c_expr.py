@@ -235,6 +235,8 @@ class Expressions:
             # The same operator may repeat on the left; any other mixture is bracketed.
             left = level if type(e.a) is type(e) else (UNARY if kind in BITWISE else EQUALITY)
             right = UNARY if kind in BITWISE else EQUALITY
+        elif kind == "Add" and dtype.is_integer and dtype.base not in NARROW:
+            right = level  # sums of integers mean the same however they are bracketed
         operands = [self._operand(x, dtype, n) for x, n in ((e.a, left), (e.b, right))]
         if dtype.base == "int64" and kind in ("Add", "Sub", "Mul"):
             operands = self._widened(e, operands, (left, right))
@@ -313,7 +315,9 @@ class Expressions:
                 text = f"{self.expr(e.a, UNARY)} >> {divisor.bit_length() - 1}"
                 return self._result(text, kind, dtype, e, parent, SHIFT)
             mask = self.integer(divisor - 1, dtype, e)
-            return self._result(f"{self.expr(e.a, UNARY)} & {mask}", kind, dtype, e, parent, BIT_AND)
+            return self._result(
+                f"{self.expr(e.a, UNARY)} & {mask}", kind, dtype, e, parent, BIT_AND
+            )
         function = "floordiv" if kind == "FloorDiv" else "floormod"
         return f"tl::{function}({self.expr(e.a)}, {self.expr(e.b)})"
 
@@ -350,9 +354,7 @@ class Expressions:
             return f"{name}({self.expr(e.value)})"
         return self.cast_text(self.expr(e.value), source, target, name)
 
-    def cast_text(
-        self, text: str, source: DType, target: DType, name: str | None = None
-    ) -> str:
+    def cast_text(self, text: str, source: DType, target: DType, name: str | None = None) -> str:
         """`text` of dtype `source` as `target`, called `name`."""
         scalar = target.scalar
         name = self.dialect.type_name(scalar) if name is None or target.lanes > 1 else name

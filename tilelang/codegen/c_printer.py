@@ -256,9 +256,7 @@ class CPrinter:
         name = self.names.declare(buffer)
         self.line(form.format(type=type_, name=name, count=count, align=align), node)
 
-    def _static_shared(
-        self, buffer: Any, type_: str, count: int, dtype: Any, s: Any
-    ) -> None:
+    def _static_shared(self, buffer: Any, type_: str, count: int, dtype: Any, s: Any) -> None:
         is_barrier = str(buffer.scope()) != "shared"
         align = int(s.annotations.get(SHARED_ALIGNMENT, SHARED_ALIGN))
         if is_barrier:

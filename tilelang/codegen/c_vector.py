@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tilelang.analysis.ranges import linear_step
 from tilelang.codegen.dialect import PACKED, parse, per_byte
+from tilelang.dtypes import DType
 from tilelang.ir import build, tirx
 from tilelang.ir.flatten import terms
 from tilelang.ir.visit import statements, substitute, uses
@@ -80,7 +81,7 @@ class _Vector:
     def _vector_value(self, e: Any) -> str | None:
         """`e` as one vector expression: a load, its conversion, or the same value in all lanes."""
         x = self.printer.x
-        if not uses(e, [self.loop.loop_var]):
+        if not uses(e, [self.loop.loop_var]) and x.dtype(e).base not in PACKED:
             return f"tl::broadcast<{self.lanes}>({x.expr(e)})"
         if isinstance(e, tirx.TensorLoad):
             return self._load(e) if self._step(e.source, e.indices) == 1 else None
@@ -123,21 +124,35 @@ class _Vector:
         hoisted = self._hoist_loads(s)
         result = ""
         if gathers:
-            dtype = parse(str(s.buffer.dtype))
             result = x.names.fresh(f"{s.buffer.name}_lanes")
-            printer.line(f"{x.type_name(dtype.with_lanes(self.lanes), s)} {result};", s)
+            printer.line(self._declaration(parse(str(s.buffer.dtype)), result, s), s)
         printer.line(x.dialect.unroll, s)
         with x.names.scope():
             var = x.names.declare(self.loop.loop_var)
             with printer.block(f"for (int {var} = 0; {var} < {self.lanes}; ++{var})", s):
                 x.load_hook = lambda e: self._hoisted_lane(e, hoisted, var)
                 if gathers:
-                    printer.line(f"{result}[{var}] = {x.expr(s.value)};", s)
+                    printer.line(self._set_lane(s, result, var), s)
                 else:
                     printer.assign(s)
                 x.load_hook = None
         if gathers:
             self._store(s, result)
+
+    def _declaration(self, dtype: DType, name: str, node: Any) -> str:
+        """A vector to fill; one of packed elements is filled byte by byte, so it begins zeroed."""
+        vector = self._vector_type(dtype, node)
+        return f"{vector} {name} = {{}};" if per_byte(dtype) > 1 else f"{vector} {name};"
+
+    def _vector_type(self, dtype: DType, node: Any) -> str:
+        element = self.printer.x.memory_type(dtype, node)
+        return f"tl::vec<{element}, {self.lanes // per_byte(dtype)}>"
+
+    def _set_lane(self, s: Any, result: str, var: str) -> str:
+        value, dtype = self.printer.x.expr(s.value), parse(str(s.buffer.dtype))
+        if per_byte(dtype) > 1:
+            return f"tl::store_packed<tl::packed_{dtype}>({result}.lanes, {var}, {value});"
+        return f"{result}[{var}] = {value};"
 
     def _hoist_loads(self, s: Any) -> list[tuple[Any, str]]:
         """Each distinct vector load of the value, with the name of the vector it went into."""
@@ -147,18 +162,20 @@ class _Vector:
             moves = self._in_memory(e.source) and self._step(e.source, e.indices) == 1
             if not moves or any(tirx.structural_equal(e, known) for known, _ in found):
                 continue
-            if per_byte(x.dtype(e)) > 1:
-                continue
             name = x.names.fresh(f"{e.source.name}_lanes")
-            vector = x.type_name(x.dtype(e).with_lanes(self.lanes), e)
+            vector = self._vector_type(parse(str(e.source.dtype)), e)
             self.printer.line(f"const {vector} {name} = {self._load(e)};", s)
             found.append((e, name))
         return found
 
     def _hoisted_lane(self, e: Any, hoisted: list[tuple[Any, str]], var: str) -> str | None:
         for known, name in hoisted:
-            if tirx.structural_equal(e, known):
-                return f"{name}[{var}]"
+            if not tirx.structural_equal(e, known):
+                continue
+            dtype = parse(str(e.source.dtype))
+            if per_byte(dtype) > 1:
+                return f"tl::load_packed<tl::packed_{dtype}>({name}.lanes, {var})"
+            return f"{name}[{var}]"
         return None
 
     def _step(self, buffer: Any, indices: Any) -> int | None:

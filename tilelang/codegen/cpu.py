@@ -24,7 +24,7 @@ from tilelang.codegen.cpu_memory import Memory, mul64, row_major
 from tilelang.codegen.cpu_stmt import Statements
 from tilelang.ir import llvm
 from tilelang.ir.spans import calls_of, from_tir
-from tilelang_diagnostics import code_of
+from tilelang_diagnostics import diagnose
 from tilelang_diagnostics.model import Diagnostic
 
 
@@ -357,9 +357,8 @@ def _source(stmt: Any) -> Any:
 
 def _refusal(refused: Unsupported) -> Diagnostic:
     node = refused.node
-    return Diagnostic(
+    return diagnose(
         code="TL401",
-        severity=code_of("TL401").severity,
         message=f"{refused.what} cannot be compiled for the CPU",
         span=from_tir(node.span),
         label="the CPU backend has no meaning for this",

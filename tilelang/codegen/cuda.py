@@ -42,6 +42,14 @@ _MATHS = (
     "hypot ldexp fma pow fabs"
 )
 
+# Names that CUDA's headers and the C library take in every file.
+_RESERVED: Final = frozenset({
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "float2", "float4",
+    "int2", "uint2", "uint4", "half2", "make_float4", "make_uint4", "assert", "clock", "exp",
+    "exp2", "log", "log2", "sqrt", "sin", "cos", "tan", "tanh", "pow", "min", "max", "abs",
+    "floor", "ceil", "round", "trunc", "erf", "fma", "j0", "j1", "jn", "y0", "y1", "yn", "gamma",
+})  # fmt: skip
+
 CUDA: Final = Dialect(
     name="cuda",
     extension="cu",
@@ -63,9 +71,7 @@ CUDA: Final = Dialect(
     static_shared="__shared__ __align__({align}) {type} {name}[{count}];",
     arena="extern __shared__ __align__(1024) unsigned char {name}[];",
     local="__align__({align}) {type} {name}[{count}];",
-    reserved=frozenset(
-        ["threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "float2", "float4", "int2", "uint2", "uint4", "half2", "make_float4", "make_uint4", "assert", "clock", "exp", "exp2", "log", "log2", "sqrt", "sin", "cos", "tan", "tanh", "pow", "min", "max", "abs", "floor", "ceil", "round", "trunc", "erf", "fma", "j0", "j1", "jn", "y0", "y1", "yn", "gamma"]
-    ),
+    reserved=_RESERVED,
 )  # fmt: skip
 
 
@@ -77,10 +83,8 @@ class CudaError(Exception):
         self.diagnostics = tuple(diagnostics)
 
 
-def print_cuda(
-    func: Any, *, line_directives: bool = False, index_bits: int = 32
-) -> DeviceSource:
-    """The CUDA source of `func`, which is at stage `device`; raises `CudaError` with diagnostics."""
+def print_cuda(func: Any, *, line_directives: bool = False, index_bits: int = 32) -> DeviceSource:
+    """The CUDA source of `func`, which is at stage `device`; raises `CudaError`."""
     try:
         return _Printer(func, index_bits).run(line_directives)
     except Unsupported as refused:

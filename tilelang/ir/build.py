@@ -33,8 +33,8 @@ def tir_dtype(dtype: DType) -> str:
 
 
 def dtype_of(expr: tirx.Expr) -> str:
-    """The dtype of an expression, by TVM's name."""
-    return str(expr.ty.dtype)
+    """The dtype of an expression, by TVM's name; `handle` for a pointer."""
+    return str(getattr(expr.ty, "dtype", "handle"))
 
 
 def is_float(dtype: str) -> bool:

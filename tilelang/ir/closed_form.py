@@ -81,6 +81,13 @@ def any_holds(
     return build.const(False, "bool", span) if result is None else result
 
 
+def divided(expr: Expr, unit: int) -> Expr:
+    """`expr // unit`, a power of two that divides it; also inside of an exclusive or."""
+    if isinstance(expr, Binary) and expr.op == "^":
+        return divided(expr.lhs, unit) ^ divided(expr.rhs, unit)
+    return expr // unit
+
+
 class Lifter:
     """Index expressions as expressions over `values`, which grows as unknown parts turn up.
 

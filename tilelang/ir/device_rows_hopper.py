@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tilelang.ir.device_op import Constant, DeviceOp, Operand
+from tilelang.ir.device_op import Constant, DeviceOp, Group, Operand
 from tilelang.ir.device_rows import scalars
 
 _BARRIER = Operand("barrier", "barrier", "update")
@@ -17,26 +17,30 @@ _COORDINATES = scalars("c0", "c1?", "c2?", "c3?", "c4?")  # innermost dimension 
 # What L2 should do with the lines: normal, keep, or drop them first.
 _EVICTION = Constant("eviction", ("normal", "evict_first", "evict_last"), "normal")
 
+_BLOCK: Final[Group | None] = "block"
+_CLUSTER: Final[Group | None] = "cluster"
+_NOTHING: Final[Group | None] = None
+
 _MBARRIERS = tuple(
     DeviceOp(
-        name, doc, f"{ptx}", operands=operands, orders=orders, min_arch=arch,
+        name, doc, ptx, operands=operands, orders=orders, min_arch=arch,
         header="mbarrier.h",
     )
     for name, doc, ptx, operands, orders, arch in (
         ("mbarrier_init", "a phase is over after `count` arrivals", "mbarrier.init",
-         (Operand("barrier", "barrier", "write"), *scalars("count")), None, 80),
+         (Operand("barrier", "barrier", "write"), *scalars("count")), _NOTHING, 80),
         ("mbarrier_inval", "the memory of the barrier may be used for something else",
-         "mbarrier.inval", (_BARRIER,), None, 80),
+         "mbarrier.inval", (_BARRIER,), _NOTHING, 80),
         ("mbarrier_arrive", "arrive once, here or in block `cta` of the cluster",
-         "mbarrier.arrive", (_BARRIER, *scalars("cta?")), None, 90),
+         "mbarrier.arrive", (_BARRIER, *scalars("cta?")), _NOTHING, 90),
         ("mbarrier_expect_tx", "the current phase also waits for `bytes`", "mbarrier.expect_tx",
-         (_BARRIER, *scalars("bytes")), None, 90),
+         (_BARRIER, *scalars("bytes")), _NOTHING, 90),
         ("mbarrier_arrive_expect_tx", "announce `bytes` and arrive once",
-         "mbarrier.arrive.expect_tx", (_BARRIER, *scalars("bytes")), None, 90),
+         "mbarrier.arrive.expect_tx", (_BARRIER, *scalars("bytes")), _NOTHING, 90),
         ("mbarrier_wait_parity", "wait until the phase of this parity is over",
-         "mbarrier.try_wait.parity", (_BARRIER, *scalars("parity")), "block", 90),
+         "mbarrier.try_wait.parity", (_BARRIER, *scalars("parity")), _BLOCK, 90),
         ("cp_async_barrier_noinc", "arrive once this thread's cp_async are done",
-         "cp.async.mbarrier.arrive.noinc", (_BARRIER,), None, 80),
+         "cp.async.mbarrier.arrive.noinc", (_BARRIER,), _NOTHING, 80),
     )
 )  # fmt: skip
 
@@ -66,7 +70,8 @@ _BULK = (
             Operand("dst", "shared", "write", asynchronous=True), _MAP, _BARRIER,
             *scalars("mask"), *_COORDINATES,
         ),
-        constants=(_EVICTION,), min_arch=90, max_arch=119, arch_specific=True, header="tma.h", queue="mbarrier",
+        constants=(_EVICTION,), min_arch=90, max_arch=119, arch_specific=True, header="tma.h",
+        queue="mbarrier",
     ),
     DeviceOp(
         "tma_store", "start storing a tile to a tensor map; one thread",
@@ -113,9 +118,9 @@ _CLUSTERS = (
         )
         for name, doc, constants, orders in (
             ("cluster_arrive", "arrive at the barrier of the cluster",
-             (Constant("relaxed", (False, True), False),), None),
-            ("cluster_wait", "wait for the barrier of the cluster", (), "cluster"),
-            ("cluster_sync", "arrive and wait", (), "cluster"),
+             (Constant("relaxed", (False, True), False),), _NOTHING),
+            ("cluster_wait", "wait for the barrier of the cluster", (), _CLUSTER),
+            ("cluster_sync", "arrive and wait", (), _CLUSTER),
         )
     ),
     *(

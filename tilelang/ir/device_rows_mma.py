@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Final
 
-from tilelang.ir.device_op import DeviceOp, Operand
+from tilelang.ir.device_op import Access, DeviceOp, Operand
 from tilelang.layout.atoms import ATOMS, LANES, Atom
 
 PTX_TYPES: Final = {
@@ -37,10 +37,9 @@ def type_combinations(atom: Atom) -> Iterator[tuple[str, str, str]]:
 
 
 def _row(atom: Atom, accumulator: str, a: str, b: str) -> DeviceOp:
-    def operand(name: str, elements: int, dtype: str, access: str = "read") -> Operand:
+    def operand(name: str, elements: int, dtype: str, access: Access = "read") -> Operand:
         stored = _STORED.get(dtype, dtype)
-        kind = "update" if access == "update" else "read"
-        return Operand(name, "local", kind, lanes=elements // LANES, dtype=stored)
+        return Operand(name, "local", access, lanes=elements // LANES, dtype=stored)
 
     return DeviceOp(
         mma_name(atom, accumulator, a, b),

@@ -31,9 +31,7 @@ def flat_index(
     return build.const(0, "int32", span) if total is None else total
 
 
-def terms(
-    buffer: tirx.Buffer, indices: Sequence[tirx.Expr]
-) -> list[tuple[tirx.Expr, tirx.Expr]]:
+def terms(buffer: tirx.Buffer, indices: Sequence[tirx.Expr]) -> list[tuple[tirx.Expr, tirx.Expr]]:
     """Each index with the stride of its dimension; the start of a view counts with stride 1."""
     found = list(zip(indices, strides_of(buffer), strict=True))
     start = buffer.elem_offset
@@ -63,12 +61,12 @@ def is_large(buffer: tirx.Buffer) -> bool:
         return False
     sizes = [build.int_value(extent) for extent in buffer.shape]
     strides = [build.int_value(stride) for stride in buffer.strides or []]
-    if any(size is None for size in (*sizes, *strides)):
+    if None in sizes or None in strides:
         # One dimension of unknown extent is reached by one 32-bit index, if nothing scales it.
         return len(sizes) > 1 or bool(strides)
     if strides:
-        reach = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))  # type: ignore[operator]
-        return reach >= _INT32_ELEMENTS
+        pairs = zip(sizes, strides, strict=True)
+        return sum((size or 0) * (stride or 0) for size, stride in pairs) > _INT32_ELEMENTS
     total = 1
     for size in sizes:
         total *= size or 0

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.spans import TirSpan
 from tilelang.program.tile_ops import SCHEMAS
+
+if TYPE_CHECKING:
+    from tilelang.ir.gpu_context import GpuContext
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -356,12 +356,18 @@ def _mentions_symbols(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _refuses_symbols(function: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a Python function outside the language would only choke on symbols."""
-    symbolic = any(isinstance(a, Var) and a.kind in ("symbol", "const", "dim") for a in args)
+    """Whether a Python function would choke on values nobody has chosen, or misjudge them."""
     module = getattr(function, "__module__", "") or ""
-    return symbolic and not module.startswith("tilelang") and function not in (
-        tuple, list, isinstance, type, enumerate, zip, dict, str, repr, set,
-    )  # fmt: skip
+    if module.startswith("tilelang") or function in _TAKES_SYMBOLS:
+        return False
+    return any(
+        expressions.contains_symbol(a) or (isinstance(a, Var) and a.kind in ("const", "dim"))
+        for a in args
+    )
+
+
+# Builtins that only arrange what they are given, or compute with it.
+_TAKES_SYMBOLS = (tuple, list, enumerate, zip, dict, set, reversed, len, sum, abs)
 
 
 def _bind(

@@ -217,12 +217,11 @@ def _bool(frame: Frame, node: ast.BoolOp) -> Any:
             value = _no_buffer_condition(evaluate(frame, operand))
             if isinstance(result, Expr):
                 result = operators.binary("and" if is_and else "or", result, value)
-            elif isinstance(value, (Expr, Unknown)):
+                continue
+            if not isinstance(value, (Expr, Unknown)) and bool(value) != is_and:
+                return value
+            if not isinstance(result, Unknown):  # what is unknown stays so until it is decided
                 result = value
-            else:
-                result = value
-                if bool(value) != is_and:
-                    return value
         return result
     finally:
         frame.in_condition = previous
@@ -253,6 +252,8 @@ def _compare_once(op: ast.cmpop, left: Any, right: Any) -> Any:
         ):
             return Unknown("is None")
         return Unknown("comparison")
+    if _is_about_objects(op, left, right):
+        return Unknown("comparison")
     for operand in (left, right):
         if isinstance(operand, Buffer) and not isinstance(
             op, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)
@@ -269,6 +270,24 @@ def _compare_once(op: ast.cmpop, left: Any, right: Any) -> Any:
             f"{type(error).__name__}: {error}",
             help="Python computes this while the kernel is traced",
         )
+
+
+def _is_about_objects(op: ast.cmpop, left: Any, right: Any) -> bool:
+    """Whether a value nobody has chosen yet is compared with something that is no number."""
+    if not (is_symbol(left) or is_symbol(right)):
+        return isinstance(op, (ast.In, ast.NotIn)) and contains_symbol(right)
+    if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+        return True
+    return any(not isinstance(side, (Expr, int, float)) for side in (left, right))
+
+
+def contains_symbol(value: Any) -> bool:
+    """Whether a value, or something in it, is a symbol."""
+    if isinstance(value, dict):
+        return any(contains_symbol(v) for v in (*value, *value.values()))
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return any(contains_symbol(v) for v in value)
+    return is_symbol(value)
 
 
 def _if_expression(frame: Frame, node: ast.IfExp) -> Any:
@@ -328,6 +347,8 @@ def _dict(frame: Frame, node: ast.Dict) -> dict[Any, Any]:
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
     values = _comprehend(frame, node.generators, lambda: evaluate(frame, node.elt))
+    if isinstance(values, Unknown):
+        return values
     return set(values) if isinstance(node, ast.SetComp) else values
 
 
@@ -335,32 +356,39 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
     pairs = _comprehend(
         frame, node.generators, lambda: (evaluate(frame, node.key), evaluate(frame, node.value))
     )
-    return dict(pairs)
+    return pairs if isinstance(pairs, Unknown) else dict(pairs)
 
 
 def _comprehend(
     frame: Frame, generators: list[ast.comprehension], element: Callable[[], Any]
-) -> list[Any]:
+) -> list[Any] | Unknown:
+    """The elements, or an unknown when the text does not tell which there are."""
     from tilelang.language import assign
 
     saved = dict(frame.names)
     out: list[Any] = []
+    undecided = False
 
     def run(level: int) -> None:
+        nonlocal undecided
         if level == len(generators):
             out.append(element())
             return
         generator = generators[level]
-        for item in iterate(evaluate(frame, generator.iter)):
+        items = evaluate(frame, generator.iter)
+        undecided |= is_unknown(items) or is_symbol(items)
+        for item in iterate(items):
             assign.bind_target(frame, generator.target, item)
-            if all(bool(evaluate(frame, test)) for test in generator.ifs):
+            tests = [evaluate(frame, test) for test in generator.ifs]
+            undecided |= any(is_unknown(t) or is_symbol(t) for t in tests)
+            if not undecided and all(bool(t) for t in tests):
                 run(level + 1)
 
     try:
         run(0)
     finally:
         frame.names = saved
-    return out
+    return Unknown("[… for …]") if undecided else out
 
 
 def iterate(value: Any) -> Iterator[Any]:
@@ -399,16 +427,17 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Any:
     return calls.InterpretedLambda.define(frame, node)
 
 
-def _f_string(frame: Frame, node: ast.JoinedStr) -> str:
-    parts: list[str] = []
-    for part in node.values:
-        value = evaluate(frame, part)
-        parts.append(value if isinstance(value, str) else str(value))
-    return "".join(parts)
+def _f_string(frame: Frame, node: ast.JoinedStr) -> str | Unknown:
+    parts = [evaluate(frame, part) for part in node.values]
+    if any(is_unknown(part) for part in parts):
+        return Unknown("f-string")
+    return "".join(map(str, parts))
 
 
-def _formatted(frame: Frame, node: ast.FormattedValue) -> str:
+def _formatted(frame: Frame, node: ast.FormattedValue) -> str | Unknown:
     value = evaluate(frame, node.value)
+    if is_unknown(value) or is_symbol(value):
+        return Unknown("f-string")
     spec = "" if node.format_spec is None else str(evaluate(frame, node.format_spec))
     if node.conversion == ord("r"):
         value = repr(value)

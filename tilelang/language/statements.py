@@ -34,7 +34,8 @@ def execute_block(frame: Frame, body: list[ast.stmt]) -> Flow:
         flow = execute(frame, node)
         if flow != "next":
             rest = body[position + 1 :]
-            if rest and not frame.host and not frame.speculative:
+            ended_by_error = isinstance(frame.returned, Unknown)
+            if rest and not (frame.host or frame.speculative or ended_by_error):
                 warn(
                     "TL146",
                     "this statement is never reached",
@@ -64,7 +65,7 @@ def execute(frame: Frame, node: ast.stmt) -> Flow:
         if not frame.host or frame.depth > 0:
             raise
         _forget(frame, node)
-        return "return"
+        return "next"
     except (Reject, CompileError) as failed:
         found = (failed.diagnostic,) if isinstance(failed, Reject) else failed.diagnostics
         for diagnostic in found:
@@ -204,8 +205,10 @@ def _jump(frame: Frame, node: ast.Break | ast.Continue) -> Flow:
 
 def _raise(frame: Frame, node: ast.Raise) -> Flow:
     """Ends the helper that raises and the kernel statement that called it."""
+    if frame.host and frame.depth == 0 and not frame.speculative:
+        return "next"  # a factory refuses these values; its kernel is still worth reading
     frame.returned = Unknown("raised")
-    if frame.speculative or (frame.host and frame.depth == 0):
+    if frame.speculative:
         return "return"
     error = None if node.exc is None else expressions.evaluate(frame, node.exc)
     if frame.host:

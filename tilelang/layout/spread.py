@@ -143,7 +143,7 @@ def _coordinates(grid: NDArray[np.int64], shape: tuple[int, ...]) -> _Form | Non
     rows = int(np.flatnonzero(used.any(axis=1)).max()) + 1
     beyond = () if rows == len(grid) else (Below(Var(THREAD, len(grid)), rows),)
     if used[:rows].all():
-        closed = _closed(np.stack(np.unravel_index(grid[:rows], shape)))
+        closed = _closed(np.stack(unflatten(grid[:rows], shape)))
         if closed is not None:
             return closed, beyond
     size = math.prod(shape)
@@ -159,7 +159,7 @@ def _each_continued(
     grid: NDArray[np.int64], shape: tuple[int, ...], beyond: tuple[Below, ...]
 ) -> _Form | None:
     """Coordinates that run over the edge of the tile, each by itself."""
-    places = np.stack(np.unravel_index(np.maximum(grid, 0), shape))
+    places = np.stack(unflatten(np.maximum(grid, 0), shape))
     inside = np.ones(grid.shape, dtype=bool)
     coordinates: list[Expr] = []
     conditions: list[Below] = []

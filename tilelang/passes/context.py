@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilelang.ir.spans import TirSpan, calls_of, from_tir
 from tilelang.target import Capabilities, parse_target
-from tilelang_diagnostics import code_of
+from tilelang_diagnostics import diagnose
 from tilelang_diagnostics.model import Diagnostic
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ class PassContext:
 
     def report(self, code: str, message: str, span: TirSpan, **details: Any) -> None:
         """Record a finding at a node's place in the user's file, once."""
-        found = Diagnostic(
+        found = diagnose(
             code=code,
-            severity=code_of(code).severity,
             message=message,
             span=from_tir(span),
             calls=calls_of(span),

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilelang_diagnostics import code_of, error_for
+from tilelang_diagnostics import diagnose, error_for
 from tilelang_diagnostics.model import Diagnostic, Fix, Frame, Label, Severity, Span
 
 if TYPE_CHECKING:
@@ -194,16 +194,16 @@ def make_diagnostic(
     severity: Severity | None = None,
 ) -> Diagnostic:
     """A diagnostic at `span`, or where the trace is; severity from the catalogue."""
-    return Diagnostic(
-        code=code,
-        severity=severity or code_of(code).severity,
-        message=message,
-        span=span or current_span(),
+    return diagnose(
+        code,
+        message,
+        span or current_span(),
         label=label,
         labels=labels,
         notes=notes,
         help=help,
         fixes=fixes,
+        severity=severity,
     )
 
 

@@ -27,7 +27,7 @@ from tilelang.runtime.tensors import (
     storage_names,
     view_of,
 )
-from tilelang_diagnostics import code_of, did_you_mean, raise_for
+from tilelang_diagnostics import diagnose, did_you_mean, raise_for
 from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 
@@ -414,8 +414,8 @@ class _Binder:
                span: Span | None = None, label: str = "",
                labels: tuple[Label, ...] = ()) -> None:  # fmt: skip
         self.diagnostics.append(
-            Diagnostic(
-                code, code_of(code).severity, message, span=span or self.signature.span,
+            diagnose(
+                code, message, span=span or self.signature.span,
                 label=label, labels=labels, help=help,
             )
         )  # fmt: skip

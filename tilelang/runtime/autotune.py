@@ -21,14 +21,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.runtime.inputs import TensorSupplyType
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.keys import freeze_named
-from tilelang_diagnostics import CompileError, code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import CompileError, failure
 
 Config = Mapping[str, Any]
 Configs = Iterable[Config] | Callable[..., Iterable[Config]]
@@ -267,13 +266,13 @@ def _every_config_failed(name: str, trials: Sequence[Trial]) -> Exception:
     shown = [f"{dict(t.config)}: {t.reason}" for t in trials[:10]]
     if len(trials) > len(shown):
         shown.append(f"… and {len(trials) - len(shown)} more")
-    return error_for((Diagnostic(
-        "TL724", code_of("TL724").severity,
+    return failure(
+        "TL724",
         f"none of the {len(trials)} configurations of `{name}` works ({counts})",
         notes=tuple(shown),
         help="call the function with one config's values to see its diagnostics in full",
-    ),))  # fmt: skip
+    )  # fmt: skip
 
 
-def _refuse(code: str, message: str, help: str) -> None:
-    raise error_for((Diagnostic(code, code_of(code).severity, message, help=help),))
+def _refuse(code: str, message: str, help: str) -> NoReturn:
+    raise failure(code, message, help=help)

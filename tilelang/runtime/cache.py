@@ -32,8 +32,7 @@ from tilelang.runtime.fingerprint import Fingerprint, rebase_diagnostic
 from tilelang.runtime.report import warn_once
 from tilelang.runtime.store import Damaged, Entry, Store
 from tilelang.target import Target
-from tilelang_diagnostics import code_of, from_json, to_json
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import diagnose, from_json, to_json
 
 SCHEMA: Final = 2
 _LOCK_SECONDS: Final = 120.0
@@ -206,8 +205,8 @@ class KernelCache:
         path = store.path(key)
         store.remove(key)
         warn_once(
-            Diagnostic(
-                "TL804", code_of("TL804").severity,
+            diagnose(
+                "TL804",
                 f"a damaged kernel cache entry was dropped: {why} ({path})",
                 help="nothing to do: the kernel is compiled again",
             )
@@ -216,8 +215,8 @@ class KernelCache:
     def _unwritable(self, error: OSError) -> None:
         reason = error.strerror or str(error)
         warn_once(
-            Diagnostic(
-                "TL803", code_of("TL803").severity,
+            diagnose(
+                "TL803",
                 f"the kernel cache in {self.root} cannot be written: {reason}",
                 help="kernels work but are compiled again by every process; set "
                 "TILELANG_CACHE_DIR to a folder with room, or TILELANG_DISABLE_CACHE=1",

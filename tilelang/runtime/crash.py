@@ -19,7 +19,7 @@ from typing import Final
 
 from tilelang import options
 from tilelang.version import VERSION
-from tilelang_diagnostics import CompileError, SourceMap, code_of, error_for
+from tilelang_diagnostics import CompileError, SourceMap, diagnose, error_for
 from tilelang_diagnostics.model import Diagnostic, Span
 
 _HELP: Final = "please report it with this file, which holds the kernel, the versions and the error"
@@ -52,9 +52,8 @@ def internal_error(
     named = (*files, span.file) if span is not None else tuple(files)
     path = save_reproducer(error, what, tuple(dict.fromkeys(named)))
     where = f"details are in {path}" if path else "the details could not be saved"
-    return Diagnostic(
+    return diagnose(
         "TL900",
-        code_of("TL900").severity,
         f"internal error while {what}: {type(error).__name__}: {_first_line(error)}",
         span=span,
         notes=(where,),
@@ -107,14 +106,16 @@ def _folders() -> Iterator[Path]:
 def _missing_dependency(error: BaseException) -> Diagnostic | None:
     """TL801 or TL802 for an installation without its compiler."""
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tvm"):
-        return Diagnostic(
-            "TL801", code_of("TL801").severity, f"the package {error.name} is not installed",
+        return diagnose(
+            "TL801",
+            f"the package {error.name} is not installed",
             help="pip install 'apache-tvm>=0.27,<0.28' 'apache-tvm-ffi==0.1.14.post1'",
         )  # fmt: skip
     text = str(error)
     if "target.build.llvm" in text or "target.llvm_get_system_cpu" in text:
-        return Diagnostic(
-            "TL802", code_of("TL802").severity, "the installed TVM was built without LLVM",
+        return diagnose(
+            "TL802",
+            "the installed TVM was built without LLVM",
             help="install the apache-tvm wheel from PyPI, which has it",
         )  # fmt: skip
     return None

@@ -28,7 +28,14 @@ from tilelang.runtime.cuda_driver import (
     Result,
     driver,
 )
-from tilelang.runtime.cuda_plan import Block, CannotPass, Frame, block_of, make_plan
+from tilelang.runtime.cuda_plan import (
+    HELPERS,
+    CannotPass,
+    Frame,
+    block_of,
+    launch_lines,
+    make_plan,
+)
 from tilelang.runtime.cuda_tensor_map import CannotEncode, TensorMaps
 from tilelang_diagnostics import code_of, error_for
 from tilelang_diagnostics.model import Diagnostic
@@ -63,8 +70,13 @@ class CudaKernel:
         self.artifact = artifact
         self._lock = threading.Lock()
         self._libraries: dict[str, int] = {}
-        # Per device, the kernel of each launch.
-        self._loaded: dict[int, tuple[ctypes.c_void_p, ...]] = {}
+        # Of each launch, its function in the context of each device it was loaded on.
+        self._functions: tuple[dict[int, ctypes.c_void_p], ...] = tuple(
+            {} for _ in artifact.launches
+        )
+        self._devices: set[int] = set()
+        self._attributes: list[Any] = []
+        self._names: dict[str, Any] = {}
         self._plan: Callable[[Sequence[int | float], int], None] | None = None
         self._device_of_thread: Callable[[], int | None] = lambda: None
 
@@ -75,7 +87,7 @@ class CudaKernel:
         Raises CompileError with TL805, TL812, … for what does not work.
         """
         plan = self._plan
-        if plan is None or device not in self._loaded:
+        if plan is None or device not in self._devices:
             plan = self._prepare(device)
         try:
             if self._device_of_thread() == device:
@@ -83,8 +95,6 @@ class CudaKernel:
             else:
                 with driver().on(device):
                     plan(values, device)
-        except struct.error:
-            raise cuda_errors.out_of_range(self.artifact, values) from None
         except CannotEncode as refused:
             raise self._cannot_encode(refused) from None
 
@@ -92,19 +102,38 @@ class CudaKernel:
         """Raise TL805 if there is no GPU to run on."""
         _driver(self.artifact.name)
 
+    def inline(self, values: Sequence[str], device: str) -> tuple[list[str], list[str], Any]:
+        """What `run` does, as code for a generated function: tests that it may be used, launches,
+        and the names they use. `values` are expressions per slot; the device is called `device`.
+        """
+        found = _driver(self.artifact.name)
+        tests = [f"{device} in devices"]
+        if len(found.devices) > 1:
+            tests.append(f"current_device() == {device}")
+        names = {**HELPERS, **self._names, "devices": self._devices,
+                 "current_device": self._device_of_thread}  # fmt: skip
+        lines = launch_lines(self.artifact.device, self._attribute_rows(), values)
+        return tests, [f"d = {device}"] * (device != "d") + lines, names
+
     # Loading.
 
     def _prepare(self, device: int) -> Callable[[Sequence[int | float], int], None]:
         found = _driver(self.artifact.name)
         with self._lock:
-            if device not in self._loaded:
-                self._loaded[device] = self._load(found, device)
+            if device not in self._devices:
+                self._load(found, device)
+                self._devices.add(device)
             if self._plan is None:
                 self._device_of_thread = _current_device(found)
-                self._plan = self._make_plan(found)
+                self._names = self._names_for(found)
+                slots = len(self.artifact.slots)
+                lines = launch_lines(
+                    self.artifact.device, self._attribute_rows(), [f"v{n}" for n in range(slots)]
+                )
+                self._plan = make_plan(lines, slots, self._names)
             return self._plan
 
-    def _load(self, found: Driver, index: int) -> tuple[ctypes.c_void_p, ...]:
+    def _load(self, found: Driver, index: int) -> None:
         artifact = self.artifact
         if not 0 <= index < len(found.devices):
             raise cuda_errors.no_such_device(artifact.name, index, len(found.devices))
@@ -126,77 +155,75 @@ class CudaKernel:
             library = self._libraries.get(binary.arch)
             if library is None:
                 library = self._libraries[binary.arch] = checked(*found.load(binary.cubin))
-            kernels = []
-            for launch in artifact.launches:
-                kernel = checked(*found.kernel(library, launch.symbol))
-                checked(found.prepare(kernel, index, launch.dynamic_shared))
-                kernels.append(ctypes.c_void_p(kernel))
             # Never unloaded: a launch of it may still be under way when the last reference goes.
-            return tuple(kernels)
+            for launch, functions in zip(artifact.launches, self._functions, strict=True):
+                kernel = checked(*found.kernel(library, launch.symbol))
+                function = checked(*found.prepare(kernel, launch.dynamic_shared))
+                functions[index] = ctypes.c_void_p(function)
+
+    def _attribute_rows(self) -> list[tuple[int, int]]:
+        """Address and number of the launch attributes of each launch."""
+        return [
+            (0, 0) if a is None else (ctypes.addressof(a), len(a) // _ATTRIBUTE.size)
+            for a in self._attributes
+        ]
 
     # Launching.
 
-    def _make_plan(self, found: Driver) -> Callable[[Sequence[int | float], int], None]:
+    def _names_for(self, found: Driver) -> dict[str, Any]:
+        """What the generated code uses."""
         artifact = self.artifact
-        try:
-            blocks = [block_of(launch) for launch in artifact.launches]
-        except CannotPass as refused:
-            raise cuda_errors.cannot_pass(artifact, refused.param) from None
-        functions: dict[str, Any] = {
-            f"launch{n}": self._launcher(found, n, block) for n, block in enumerate(blocks)
-        }
-        functions["stream"] = _stream_function()
-        functions["workspace"] = partial(_workspace, artifact.name)
-        functions["failed"] = self._check_failed
-        functions["tensor_map"] = TensorMaps(found, artifact.device.maps).encode
         self._attributes = [_attributes(launch) for launch in artifact.launches]
-        attributes = [
-            (ctypes.addressof(a), len(a) // _ATTRIBUTE.size) if a is not None else (0, 0)
-            for a in self._attributes
-        ]
-        return make_plan(artifact.device, attributes, functions)
-
-    def _launcher(
-        self, found: Driver, number: int, block: Block
-    ) -> Callable[[int, tuple[Any, ...]], None]:
-        """What puts one launch of kernel `number` into a stream: device, grid, numbers to pack."""
-        frames: list[Frame] = []
-        pack, launch, loaded = block.form.pack_into, found.launch, self._loaded
-        note, name = _recent.append, self.artifact.launches[number].symbol
-
-        def launch_kernel(device: int, numbers: tuple[Any, ...]) -> None:
-            # Frames are taken out while in use: ctypes lets other threads run during the call.
+        names: dict[str, Any] = {
+            "driver_launch": found.launch,
+            "note": _recent.append,
+            "stream": _stream_function(),
+            "workspace": partial(_workspace, artifact.name),
+            "unmet": self._check_failed,
+            "unfit": self._unfit,
+            "tensor_map": TensorMaps(found, artifact.device.maps).encode,
+        }
+        for n, launch in enumerate(artifact.launches):
             try:
-                frame = frames.pop()
-            except IndexError:
-                frame = block.frame()
-            pack(frame.memory, frame.start, *numbers)
-            result = launch(frame.config, loaded[device][number], frame.parameters, None)
-            if result == INVALID_CONTEXT:
-                # A thread in which nothing has used CUDA yet.
-                with found.on(device):
-                    result = launch(frame.config, loaded[device][number], frame.parameters, None)
-            frames.append(frame)
-            if result:
-                self._launch_failed(found, number, numbers[:3], device, Result(result))
-            note(name)
+                block = block_of(launch)
+            except CannotPass as refused:
+                raise cuda_errors.cannot_pass(artifact, refused.param) from None
+            names |= {
+                f"frames{n}": [],
+                f"frame{n}": block.frame,
+                f"pack{n}": block.form.pack_into,
+                f"functions{n}": self._functions[n],
+                f"failed{n}": partial(self._failed, found, n),
+            }
+        return names
 
-        return launch_kernel
-
-    def _launch_failed(
-        self, found: Driver, number: int, grid: tuple[int, ...], index: int, result: Result
-    ) -> None:
+    def _failed(
+        self, found: Driver, number: int, result: int, index: int, frame: Frame,
+        grid: tuple[int, int, int],
+    ) -> None:  # fmt: skip
+        """The driver did not take a launch: try once more where that helps, else raise."""
         launch, device = self.artifact.launches[number], found.devices[index]
+        function = self._functions[number][index]
+        if result == INVALID_CONTEXT:
+            # A thread in which nothing has used CUDA yet.
+            _, _, config, parameters = frame
+            with found.on(index):
+                result = found.launch(config, function, parameters, None)
+            if result == SUCCESS:
+                return
         resident = None
         if result == COOPERATIVE_LAUNCH_TOO_LARGE:
-            kernel = self._loaded[index][number].value or 0
             with found.on(index):
-                resident = found.resident_blocks(kernel, launch.threads, launch.dynamic_shared)
-        x, y, z = grid
+                resident = found.resident_blocks(
+                    function.value or 0, launch.threads, launch.dynamic_shared
+                )
         raise cuda_errors.launch_failed(
-            self.artifact, launch, (x, y, z), device, (found.describe(result), result),
+            self.artifact, launch, grid, device, (found.describe(Result(result)), Result(result)),
             tuple(_recent), resident,
         )  # fmt: skip
+
+    def _unfit(self, values: Sequence[int | float]) -> None:
+        raise cuda_errors.out_of_range(self.artifact, values)
 
     def _check_failed(self, number: int) -> None:
         raise cuda_errors.check_failed(self.artifact, self.artifact.device.checks[number])

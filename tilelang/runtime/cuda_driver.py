@@ -120,24 +120,22 @@ class Driver:
         result = find(ctypes.byref(handle), ctypes.c_void_p(library), symbol.encode())
         return self._checked(result, handle)
 
-    def prepare(self, kernel: int, device: int, dynamic_shared: int) -> Result:
-        """Load a kernel into the current context, where it may use that much dynamic memory."""
+    def prepare(self, kernel: int, dynamic_shared: int) -> tuple[Result, int]:
+        """The function of a kernel in the current context, ready to use that much shared memory."""
         function = ctypes.c_void_p()
         result = self.library.cuKernelGetFunction(ctypes.byref(function), ctypes.c_void_p(kernel))
         if result == SUCCESS and dynamic_shared > 48 * 1024:
             # Up to 48 KiB need no asking: CUDA programming guide, dynamic shared memory.
-            result = self.library.cuKernelSetAttribute(
-                _MAX_DYNAMIC_SHARED, dynamic_shared, ctypes.c_void_p(kernel), device
-            )
-        return Result(result)
+            result = self.library.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, dynamic_shared)
+        return self._checked(result, function)
 
-    def resident_blocks(self, kernel: int, threads: int, dynamic_shared: int) -> int:
-        """How many blocks of a kernel fit on one multiprocessor of the current device."""
-        function, count = ctypes.c_void_p(), ctypes.c_int()
-        self.library.cuKernelGetFunction(ctypes.byref(function), ctypes.c_void_p(kernel))
+    def resident_blocks(self, function: int, threads: int, dynamic_shared: int) -> int:
+        """How many blocks of a function fit on one multiprocessor of the current device."""
+        count = ctypes.c_int()
         self.library.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            ctypes.byref(count), function, threads, ctypes.c_size_t(dynamic_shared)
-        )
+            ctypes.byref(count), ctypes.c_void_p(function), threads,
+            ctypes.c_size_t(dynamic_shared),
+        )  # fmt: skip
         return count.value
 
     def synchronize(self) -> Result:

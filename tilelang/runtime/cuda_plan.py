@@ -1,16 +1,24 @@
 """How do the values of one call become grids and parameter blocks, in as little time as possible?
 
-By a Python function generated for one kernel. For `add(A, B, n)` with a grid of `ceildiv(n, 256)`
-it reads
+By Python code generated for one kernel. For `add(A, B, n)` with a grid of `ceildiv(n, 256)` it
+reads
 
-    def plan(values, device):
-        v0, v1, v2 = values
-        e0 = (v2 + 255) // 256
-        if e0 > 0:
-            launch0(device, (e0, 1, 1), (e0, 1, 1, 256, 1, 1, 0, stream(device), 0, 0, v0, v1, v2))
+    g0x = (v2 + 255) // 256
+    if g0x > 0:
+        try: frame = frames0.pop()
+        except IndexError: frame = frame0()
+        memory, start, config, parameters = frame
+        try: pack0(memory, start, g0x, 1, 1, 256, 1, 1, 0, stream(d), 0, 0, v0, v1, v2)
+        except DoesNotFit: unfit((v0, v1, v2))
+        result = driver_launch(config, functions0[d], parameters, None)
+        if result: failed0(result, d, frame, (g0x, 1, 1))
+        frames0.append(frame)
+        note('add_kernel')
 
-where `launch0` copies the numbers into a launch configuration and a parameter block with one
-`struct.pack_into` and calls the driver.
+A frame is the memory of one launch configuration and parameter block, filled by one
+`struct.pack_into`. Frames are taken out of their list while in use, because other threads run
+during the call of the driver. The same lines stand in the function of the slow path and in the
+one that `fast_call` makes, where they save the calls in between.
 """
 
 from __future__ import annotations
@@ -50,14 +58,8 @@ class CannotPass(ValueError):
         self.param = param
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Memory of one launch configuration and parameter block, reused from call to call."""
-
-    memory: Any
-    start: int
-    config: ctypes.c_void_p
-    parameters: Any
+# Memory, where the block starts in it, the address of the configuration, pointers to parameters.
+Frame = tuple[Any, int, ctypes.c_void_p, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Block:
         start = -ctypes.addressof(memory) % _ALIGN
         base = ctypes.addressof(memory) + start
         pointers = (ctypes.c_void_p * max(1, len(self.offsets)))(*(base + o for o in self.offsets))
-        return Frame(memory, start, ctypes.c_void_p(base), pointers)
+        return memory, start, ctypes.c_void_p(base), pointers
 
 
 def block_of(launch: KernelLaunch) -> Block:
@@ -89,45 +91,50 @@ def block_of(launch: KernelLaunch) -> Block:
     return Block(struct.Struct(form), tuple(offsets))
 
 
-def make_plan(
-    device: DeviceSource,
-    attributes: Sequence[tuple[int, int]],
-    functions: Mapping[str, Any],
-) -> Callable[[Sequence[int | float], int], None]:
-    """The generated function. `attributes` are (address, number) of launch attributes per launch.
+def launch_lines(
+    device: DeviceSource, attributes: Sequence[tuple[int, int]], values: Sequence[str]
+) -> list[str]:
+    """The code that launches everything on device `d`; `values` are expressions, one per slot.
 
-    `functions` are what it calls: `launch0`, … per launch, `stream(device)`, `failed(check)`,
-    `workspace(bytes, device)` with an object of which `address` is used, `tensor_map(map, …)`.
+    `attributes` are (address, number) of the launch attributes of each launch. For each launch n
+    the code uses `frames<n>`, `frame<n>()`, `pack<n>`, `functions<n>`, `failed<n>`; besides those
+    `driver_launch`, `note`, `stream(d)`, `unmet(check)`, `unfit(values)`, `tensor_map(number,
+    address, shape, strides)`, and `workspace(bytes, d)` with an object that has an `address`.
     """
-    source = "\n".join(_Writer(device).lines(attributes))
-    namespace = {**functions, "bfloat16": _bfloat16_bits, "truncdiv": _truncdiv,
-                 "truncmod": _truncmod,
-                 "__builtins__": {"min": min, "max": max, "abs": abs, "int": int}}  # fmt: skip
-    exec(compile(source, f"<launch of {device.name}>", "exec"), namespace)
-    made: Callable[[Sequence[int | float], int], None] = namespace["plan"]
+    return _Writer(device, values).lines(attributes)
+
+
+def make_plan(lines: Sequence[str], count: int, names: Mapping[str, Any]) -> Callable[..., None]:
+    """A function of (values, device) that runs `lines`, in which the values are called v0, v1, …"""
+    head = "".join(f"v{n}, " for n in range(count))
+    bound = f"    {head}= values" if head else "    pass"
+    source = "\n".join(["def plan(values, d):", bound, *(f"    {line}" for line in lines)])
+    namespace = {**names, **HELPERS, "__builtins__": BUILTINS}
+    exec(compile(source, "<launch>", "exec"), namespace)
+    made: Callable[..., None] = namespace["plan"]
     return made
 
 
 class _Writer:
-    def __init__(self, device: DeviceSource) -> None:
+    def __init__(self, device: DeviceSource, values: Sequence[str]) -> None:
         self.device = device
-        self.names = {slot.name: f"v{n}" for n, slot in enumerate(device.slots)}
+        self.values = values
+        slots = (slot.name for slot in device.slots)
+        self.names = dict(zip(slots, values, strict=True))
 
     def lines(self, attributes: Sequence[tuple[int, int]]) -> list[str]:
-        out = ["def plan(values, device):"]
-        slots = "".join(f"v{n}, " for n in range(len(self.device.slots)))
-        out.append(f"    {slots}= values" if slots else "    pass")
+        out = []
         for n, check in enumerate(self.device.checks):
-            out.append(f"    if not {self.text(check.condition)}: failed({n})")
+            out.append(f"if not {self.text(check.condition)}: unmet({n})")
         for n, workspace in enumerate(self.device.workspaces):
-            out.append(f"    w{n} = workspace({self.text(workspace.bytes)}, device)")
+            out.append(f"w{n} = workspace({self.text(workspace.bytes)}, d)")
             self.names[workspace.name] = f"w{n}.address"
         for n, found in enumerate(self.device.maps):
             shape, strides = (
                 "".join(f"{self.text(e)}, " for e in row) for row in (found.shape, found.strides)
             )
             address = f"{self.names[found.source]} + {self.text(found.offset)}"
-            out.append(f"    m{n} = tensor_map({n}, {address}, ({shape}), ({strides}))")
+            out.append(f"m{n} = tensor_map({n}, {address}, ({shape}), ({strides}))")
             self.names[found.name] = f"m{n}"
         for n, (launch, attribute) in enumerate(
             zip(self.device.launches, attributes, strict=True)
@@ -140,18 +147,26 @@ class _Writer:
         for axis, extent in zip("xyz", launch.grid, strict=True):
             if isinstance(extent, int):
                 grid.append(str(max(0, extent)))
-                if extent <= 0:
-                    tests.append("False")
+                tests += ["False"] if extent <= 0 else []
                 continue
             name = f"g{n}{axis}"
-            out.append(f"    {name} = {self.text(extent)}")
+            out.append(f"{name} = {self.text(extent)}")
             grid.append(name)
             tests.append(f"{name} > 0")
-        numbers = [*grid, *map(str, launch.block), str(launch.dynamic_shared), "stream(device)",
+        numbers = [*grid, *map(str, launch.block), str(launch.dynamic_shared), "stream(d)",
                    *map(str, attribute), *(self.parameter(p) for p in launch.params)]  # fmt: skip
-        call = f"launch{n}(device, ({', '.join(numbers)}))"
-        out.append(f"    if {' and '.join(tests)}: {call}" if tests else f"    {call}")
-        return out
+        body = [
+            f"try: frame = frames{n}.pop()",
+            f"except IndexError: frame = frame{n}()",
+            "memory, start, config, parameters = frame",
+            f"try: pack{n}(memory, start, {', '.join(numbers)})",
+            f"except DoesNotFit: unfit(({''.join(f'{v}, ' for v in self.values)}))",
+            f"result = driver_launch(config, functions{n}[d], parameters, None)",
+            f"if result: failed{n}(result, d, frame, ({', '.join(grid)}))",
+            f"frames{n}.append(frame)",
+            f"note({launch.symbol!r})",
+        ]
+        return [*out, f"if {' and '.join(tests) or 'True'}:", *(f"    {line}" for line in body)]
 
     def parameter(self, param: KernelParam) -> str:
         name = self.names[param.source]
@@ -217,3 +232,13 @@ def _truncdiv(a: int, b: int) -> int:
 
 def _truncmod(a: int, b: int) -> int:
     return a - b * _truncdiv(a, b)
+
+
+# What generated code may use besides what it is given.
+HELPERS: Final[Mapping[str, Any]] = {
+    "bfloat16": _bfloat16_bits, "truncdiv": _truncdiv, "truncmod": _truncmod,
+    "DoesNotFit": struct.error,
+}  # fmt: skip
+BUILTINS: Final[Mapping[str, Any]] = {
+    "min": min, "max": max, "abs": abs, "int": int, "IndexError": IndexError,
+}  # fmt: skip

@@ -24,8 +24,8 @@ from tilelang.runtime.keys import binder, freeze_named
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
 from tilelang.runtime.tensors import is_tensor
-from tilelang_diagnostics import code_of, did_you_mean, error_for, raise_for
-from tilelang_diagnostics.model import Diagnostic, Span
+from tilelang_diagnostics import diagnose, did_you_mean, error_for, failure, raise_for
+from tilelang_diagnostics.model import Span
 
 Build = Callable[[Function], JITKernel]
 
@@ -134,17 +134,17 @@ class EagerKernel:
     def _bad_call(self, error: TypeError) -> Exception:
         text = str(error).replace("()", "", 1)
         code = "TL720" if "keyword" in text else "TL701"
-        return error_for((Diagnostic(code, code_of(code).severity, text),))
+        return failure(code, text)
 
     def _check_consts(self, bound: Mapping[str, Any], extra: Mapping[str, int]) -> None:
         special = self._specialisation(bound)
         for name in extra:
             if name not in special.consts:
                 known = (*bound, *special.consts)
-                raise error_for((Diagnostic(
-                    "TL720", code_of("TL720").severity,
+                raise failure(
+                    "TL720",
                     f"{self.name} has no parameter {name!r}{did_you_mean(name, known)}",
-                    span=special.span),))  # fmt: skip
+                    span=special.span)  # fmt: skip
 
     def _allocated(self) -> frozenset[str]:
         """Parameters that `out_idx` names: the caller does not pass them."""
@@ -185,8 +185,8 @@ class EagerKernel:
         declared = {p.name for p in special.signature.params}
         wrong = [n for n, v in bound.items() if is_tensor(v) and n not in declared]
         if wrong:
-            raise error_for(tuple(Diagnostic(
-                "TL167", code_of("TL167").severity,
+            raise error_for(tuple(diagnose(
+                "TL167",
                 f"parameter {name} of {self.name} is given a tensor but is not declared as one",
                 span=special.span,
                 help=f"declare it: {name}: T.Tensor(shape, dtype)") for name in wrong))  # fmt: skip
@@ -203,18 +203,18 @@ class EagerKernel:
         self._require(special, {**found, **given})
         for name, value in given.items():
             if name in found and found[name] != value:
-                raise error_for((Diagnostic(
-                    "TL711", code_of("TL711").severity,
+                raise failure(
+                    "TL711",
                     f"{name} of {self.name} is {value} by keyword but {found[name]} by its tensors",
-                    span=special.consts[name].span),))  # fmt: skip
+                    span=special.consts[name].span)  # fmt: skip
         return found
 
     def _require(self, special: Specialisation, dims: Mapping[str, int]) -> None:
         missing = [name for name in special.consts if name not in dims]
         if missing:
             example = ", ".join(f"{name}=256" for name in missing)
-            raise error_for(tuple(Diagnostic(
-                "TL715", code_of("TL715").severity,
+            raise error_for(tuple(diagnose(
+                "TL715",
                 f"{self.name} needs a value for the constant dimension {name}",
                 span=special.consts[name].span,
                 help=f"no argument gives it; pass it by keyword: {example}")
@@ -239,9 +239,8 @@ class EagerKernel:
             known = (*parameters, *special.consts)
             raise error_for(
                 tuple(
-                    Diagnostic(
+                    diagnose(
                         "TL720",
-                        code_of("TL720").severity,
                         f"{self.name} has no parameter or constant dimension {name!r}"
                         f"{did_you_mean(name, known)}",
                         span=special.span,
@@ -317,9 +316,9 @@ def _refuse_two_kinds_of_output(python: Callable[..., Any], out_idx: OutIdx) -> 
     returned = next((s for s in node.body if isinstance(s, ast.Return) and s.value), None)
     if returned is None:
         return
-    raise error_for((Diagnostic(
-        "TL172", code_of("TL172").severity,
+    raise failure(
+        "TL172",
         f"out_idx={out_idx!r} on `{node.name}`, which returns its results itself",
         span=source.span(returned),
         label="these tensors are allocated and returned already",
-        help="drop out_idx"),))  # fmt: skip
+        help="drop out_idx")  # fmt: skip

@@ -17,12 +17,13 @@ For `A: T.Tensor((M, 64), "float16")` and a returned `C` the function reads
         launch((p0, r0.data_ptr(), s0_0))
         return r0
 
-For a kernel on a GPU every tensor has to be on the device of the first, which `launch` is told.
+For a kernel on a GPU every tensor has to be on the device of the first, and the launch itself is
+written out in the function (`Inline`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tilelang.program.buffer import Buffer, Dim
@@ -34,8 +35,9 @@ from tilelang.runtime.tensors import Family, elements_per_item, numpy_dtype, sto
 
 NO_FAST_PATH: Final = object()
 
-# Takes the values, and the number of the device unless that is the CPU.
 Launch = Callable[..., None]
+# From expressions of the values and of the device: tests, statements, and the names they use.
+Inline = Callable[[Sequence[str], str], tuple[list[str], list[str], Mapping[str, Any]]]
 
 
 def make_fast_call(
@@ -45,22 +47,23 @@ def make_fast_call(
     launch: Launch,
     written: frozenset[Buffer] = frozenset(),
     place: Place = CPU,
+    inline: Inline | None = None,
 ) -> Callable[..., Any] | None:
     """The generated function, or None for a signature that is left to the slow path.
 
     It takes the inputs by position and returns one result, a list of them, None, or NO_FAST_PATH.
-    `slots` is what `launch` takes, in order.
+    `slots` is what `launch` takes, in order; off the CPU `inline` does its work.
     """
-    if place.kind != "cpu" and family != "torch":
+    if place.kind != "cpu" and (family != "torch" or inline is None):
         return None
-    writer = _Writer(signature, family, written, place)
+    writer = _Writer(signature, family, written, place, inline)
     try:
         source = writer.function(slots)
     except _Unsupported:
         return None
     namespace = {**writer.constants, "NO_FAST_PATH": NO_FAST_PATH, "launch": launch,
-                 "__builtins__": {"min": min, "max": max, "int": int, "float": float,
-                                  "Exception": Exception}}  # fmt: skip
+                 "__builtins__": {"min": min, "max": max, "int": int, "float": float, "abs": abs,
+                                  "Exception": Exception, "IndexError": IndexError}}  # fmt: skip
     exec(compile(source, f"<call of {signature.name}>", "exec"), namespace)
     made: Callable[..., Any] = namespace["call"]
     return made
@@ -72,13 +75,16 @@ class _Unsupported(Exception):
 
 class _Writer:
     def __init__(
-        self, signature: Signature, family: Family, written: frozenset[Buffer], place: Place
-    ) -> None:
+        self, signature: Signature, family: Family, written: frozenset[Buffer], place: Place,
+        inline: Inline | None,
+    ) -> None:  # fmt: skip
+        self.inline = inline
         self.signature = signature
         self.family = family
         self.written = written
         self.place = place
         self.has_device = False
+        self.addresses: dict[int, list[str]] = {}  # what has to be a multiple of what
         self.constants: dict[str, Any] = {}
         self.checks: list[str] = []
         self.names: dict[Var, str] = {}  # runtime dimensions and scalars already known
@@ -99,11 +105,13 @@ class _Writer:
             self.require(f"{name} == {self.dim(dim)}")
         for promise in self.signature.promises:
             self.require(self.dim(promise.condition))
+        self.aligned()
         body = self.results()
-        if self.place.kind != "cpu" and not self.has_device:
-            raise _Unsupported
-        device = "" if self.place.kind == "cpu" else ", d"
-        body.append(f"launch({tuple_source(self.slot(p) for p in slots)}{device})")
+        values = [self.slot(p) for p in slots]
+        if self.place.kind == "cpu":
+            body.append(f"launch({tuple_source(values)})")
+        else:
+            body += self.inlined(values)
         body.append(f"return {self.returned()}")
         checks = [f"        {line}" for line in self.checks] or ["        pass"]
         return "\n".join(
@@ -136,8 +144,7 @@ class _Writer:
             same = f"{name}.dtype is D{index}" if len(dtypes) == 1 else f"{name}.dtype in D{index}"
             if len(dtypes) == 1:
                 self.constants[f"D{index}"] = dtypes[0]
-            self.require(f"{same} and {name}.is_{self.place.kind} and not {name}.is_neg()")
-            self.device(name)
+            self.require(f"{same} and {self.on_place(name)} and not {name}.is_neg()")
         else:
             self.constants[f"D{index}"] = dtypes[0] if len(dtypes) == 1 else dtypes
             self.require(f"{name}.dtype {'==' if len(dtypes) == 1 else 'in'} D{index}")
@@ -153,18 +160,32 @@ class _Writer:
         self.checks.append(f"p{index} = {name}.{address}")
         size = self.place.alignment_of(buffer)
         if size > 1:
-            self.require(f"p{index} % {size} == 0")
+            self.addresses.setdefault(size, []).append(f"p{index}")
         self.values[buffer] = f"p{index}"
 
-    def device(self, name: str) -> None:
-        """All tensors are on one device, called `d`."""
-        if self.place.kind == "cpu":
-            return
-        if self.has_device:
-            self.require(f"{name}.get_device() == d")
-        else:
+    def on_place(self, name: str) -> str:
+        """That a tensor is where the kernel works; on a GPU, on the device `d` of the first."""
+        if self.place.kind != "cpu" and self.has_device:
+            return f"{name}.get_device() == d"
+        if self.place.kind != "cpu":
             self.checks.append(f"d = {name}.get_device()")
             self.has_device = True
+        return f"{name}.is_{self.place.kind}"
+
+    def aligned(self) -> None:
+        """Addresses that need the same alignment are tested at once: it is a power of two."""
+        for size, names in self.addresses.items():
+            self.require(f"({' | '.join(names)}) % {size} == 0")
+
+    def inlined(self, values: Sequence[str]) -> list[str]:
+        """The launch itself."""
+        if not self.has_device or self.inline is None:
+            raise _Unsupported
+        tests, lines, names = self.inline(values, "d")
+        for test in tests:
+            self.require(test)
+        self.constants.update(names)
+        return lines
 
     def sizes(self, prefix: str, source: str, dims: Sequence[Dim]) -> None:
         """Compare or bind every size of `source`, which has as many as `dims`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.dtypes import DType
 from tilelang.program.buffer import Buffer, Dim
@@ -14,8 +14,7 @@ from tilelang.program.text import expr_text
 from tilelang.runtime.dims import dim_vars, evaluate
 from tilelang.runtime.signature import Signature
 from tilelang.runtime.tensors import Family, elements_per_item, numpy_dtype
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import failure
 
 
 class TensorSupplyType(Enum):
@@ -171,5 +170,5 @@ def _missing(signature: Signature, var: Var) -> None:
     )
 
 
-def _refuse(code: str, message: str, help: str) -> None:
-    raise error_for((Diagnostic(code, code_of(code).severity, message, help=help),))
+def _refuse(code: str, message: str, help: str) -> NoReturn:
+    raise failure(code, message, help=help)

@@ -27,7 +27,7 @@ from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, make_signature
 from tilelang.runtime.style import Style, style_of
 from tilelang.target import Target
-from tilelang_diagnostics import CompileError, code_of, error_for
+from tilelang_diagnostics import CompileError, diagnose, error_for, failure
 from tilelang_diagnostics.model import Diagnostic
 
 
@@ -219,7 +219,7 @@ class JitFunction:
         except TypeError as error:
             text = str(error).replace("()", "", 1)
             code = "TL720" if "keyword" in text else "TL701"
-            raise error_for((Diagnostic(code, code_of(code).severity, text),)) from None
+            raise failure(code, text) from None
         key = freeze_named(self.__name__, values)
         kernel = self._kernels.get(key)
         if kernel is not None:
@@ -275,4 +275,4 @@ class JitFunction:
 
 
 def _no_kernel(message: str, help: str, span: Any = None) -> Diagnostic:
-    return Diagnostic("TL173", code_of("TL173").severity, message, span=span, help=help)
+    return diagnose("TL173", message, span=span, help=help)

@@ -25,7 +25,7 @@ from tilelang.runtime.place import Place, place_of
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
 from tilelang.runtime.tensors import Family
 from tilelang.target import Target
-from tilelang_diagnostics import code_of, error_for
+from tilelang_diagnostics import failure
 from tilelang_diagnostics.model import Diagnostic, Span
 
 if TYPE_CHECKING:
@@ -109,8 +109,9 @@ class JITKernel:
         """A call of this kind of tensors has gone well: make the next one fast."""
         if cls not in self._fast:
             made = make_fast_call(
-                self.signature, self._slots, family, self._launch, self._written, self._place
-            )
+                self.signature, self._slots, family, self._launch, self._written, self._place,
+                getattr(self._built.runner, "inline", None),
+            )  # fmt: skip
             self._fast[cls] = made
 
     # What it is.
@@ -225,9 +226,7 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         reason = error.strerror or str(error)
-        raise error_for(
-            (Diagnostic("TL810", code_of("TL810").severity, f"{path} cannot be written: {reason}"),)
-        ) from None
+        raise failure("TL810", f"{path} cannot be written: {reason}") from None
 
 
 def _slot_order(signature: Signature, artifact: Artifact) -> tuple[Parameter, ...]:
@@ -252,6 +251,4 @@ def _assertion_error(failed: CpuAssertionError, name: str) -> Exception:
         span = Span(message.file, message.line, max(1, message.column),
                     max(message.line, message.end_line), max(1, message.end_column))  # fmt: skip
     what = "the arguments break an assumption of" if failed.host else "an assertion failed in"
-    return error_for(
-        (Diagnostic(code, code_of(code).severity, f"{what} {name}: {message.text}", span=span),)
-    )
+    return failure(code, f"{what} {name}: {message.text}", span=span)

@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import failure
 
 
 def freeze(value: Any) -> Hashable:
@@ -39,16 +38,11 @@ def freeze_named(kernel: str, values: Mapping[str, Any]) -> Hashable:
         try:
             frozen.append((name, freeze(value)))
         except TypeError:
-            raise error_for(
-                (
-                    Diagnostic(
-                        "TL714",
-                        code_of("TL714").severity,
-                        f"argument {name} of {kernel} is a {type(value).__name__}, which cannot be "
-                        "hashed, so its kernel could not be found again",
-                        help="pass numbers, strings, dtypes, or tuples, lists and dicts of them",
-                    ),
-                )
+            raise failure(
+                "TL714",
+                f"argument {name} of {kernel} is a {type(value).__name__}, which cannot be "
+                "hashed, so its kernel could not be found again",
+                help="pass numbers, strings, dtypes, or tuples, lists and dicts of them",
             ) from None
     return tuple(frozen)
 

@@ -30,8 +30,7 @@ from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx
 from tilelang.target import Target
-from tilelang_diagnostics import CompileError, code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import CompileError, failure
 
 Work = tuple[Function, Target, CompileOptions]
 
@@ -171,14 +170,14 @@ def _ask(
         process.kill()
         process.wait()
         if timer is not None and not timer.is_alive():
-            return error_for((Diagnostic(
-                "TL809", code_of("TL809").severity,
+            return failure(
+                "TL809",
                 f"a kernel took longer than {timeout:g} s to compile",
-                help="raise TILELANG_COMPILE_TIMEOUT_SECONDS, or unset it"),))  # fmt: skip
-        return error_for((Diagnostic(
-            "TL900", code_of("TL900").severity,
+                help="raise TILELANG_COMPILE_TIMEOUT_SECONDS, or unset it")  # fmt: skip
+        return failure(
+            "TL900",
             f"a compiling process died with status {process.returncode} ({type(error).__name__})",
-            help="compile the kernel alone to see why"),))  # fmt: skip
+            help="compile the kernel alone to see why")  # fmt: skip
     finally:
         if timer is not None:
             timer.cancel()

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tilelang.runtime.effects import pointer_tables
 from tilelang.runtime.inputs import TensorSupplyType, make_inputs
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import failure
 
 if TYPE_CHECKING:
     from tilelang.runtime.kernel import JITKernel
@@ -148,14 +147,9 @@ class Profiler:
         for _ in range(repeat):
             for a, b in zip(first, _listed(self.kernel(*inputs)), strict=True):
                 if _bytes(a) != _bytes(b):
-                    raise error_for(
-                        (
-                            Diagnostic(
-                                "TL723",
-                                code_of("TL723").severity,
-                                f"{self.kernel.name} gives different results for the same inputs",
-                            ),
-                        )
+                    raise failure(
+                        "TL723",
+                        f"{self.kernel.name} gives different results for the same inputs",
                     )
 
     def _both(

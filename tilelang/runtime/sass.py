@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tilelang.runtime.programs import find_program
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +58,17 @@ class Listing:
 
     def opcodes(self, kernel: str | None = None) -> Counter[str]:
         """How often each opcode, with its modifiers, occurs."""
-        return Counter(
-            i.opcode for i in self.instructions if kernel is None or i.kernel == kernel
-        )
+        return Counter(i.opcode for i in self.instructions if kernel is None or i.kernel == kernel)
 
 
 def disassemble(cubin: bytes, file_name: str = "") -> Listing:
     """The instructions of `cubin`; lines are those of `file_name` if it was compiled with them."""
     tool = find_nvdisasm()
     if tool is None:
-        raise error_for(
-            (
-                Diagnostic(
-                    "TL807",
-                    code_of("TL807").severity,
-                    "nvdisasm is not installed, which shows machine code",
-                    help="pip install 'tilelang[cuda13]'",
-                ),
-            )
+        raise failure(
+            "TL807",
+            "nvdisasm is not installed, which shows machine code",
+            help="pip install 'tilelang[cuda13]'",
         )
     with tempfile.TemporaryDirectory(prefix="tilelang-sass-") as folder:
         path = Path(folder) / "kernel.cubin"

@@ -10,8 +10,8 @@ from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Binary, Cast, Const, Expr, Unary, Var, children, walk
 from tilelang.program.stmt import Assume, Block, Function, Launch, Scoped, Stmt
 from tilelang.runtime.dims import buffer_vars
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic, Span
+from tilelang_diagnostics import failure
+from tilelang_diagnostics.model import Span
 
 Parameter: TypeAlias = "Buffer | Var"
 OutIdx: TypeAlias = "int | Sequence[int] | None"
@@ -138,4 +138,4 @@ def _positions(function: Function, out_idx: OutIdx) -> tuple[int, ...]:
 
 
 def _refuse(code: str, message: str, help: str, span: Span | None) -> NoReturn:
-    raise error_for((Diagnostic(code, code_of(code).severity, message, span=span, help=help),))
+    raise failure(code, message, span=span, help=help)

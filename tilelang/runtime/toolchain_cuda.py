@@ -56,9 +56,7 @@ def compile_cuda(
     )  # fmt: skip
 
 
-def identity(
-    choices: CompileOptions, compiler: Compiler = "auto"
-) -> tuple[str, tuple[str, ...]]:
+def identity(choices: CompileOptions, compiler: Compiler = "auto") -> tuple[str, tuple[str, ...]]:
     """Who would compile with `choices`, and its flags: what a binary says of its making."""
     chosen = find_compiler(compiler)
     return _name_of(chosen), _flags(choices)
@@ -130,9 +128,7 @@ def _nvrtc_flags(nvrtc: Nvrtc, arch: str, flags: Sequence[str]) -> list[str]:
     ]
 
 
-def _run_nvcc(
-    nvcc: Path, text: str, file_name: str, arch: str, flags: Sequence[str]
-) -> Compiled:
+def _run_nvcc(nvcc: Path, text: str, file_name: str, arch: str, flags: Sequence[str]) -> Compiled:
     with tempfile.TemporaryDirectory(prefix="tilelang-nvcc-") as folder:
         at = Path(folder)
         (at / file_name).write_text(text, encoding="utf-8")
@@ -204,9 +200,8 @@ def parse_resources(log: str) -> tuple[KernelResources, ...]:
 def _warnings(log: str) -> Iterator[str]:
     for line in log.splitlines():
         found = _MESSAGE.match(line)
-        if found is not None and found["kind"] == "warning":
-            yield line
-        elif line.startswith(("ptxas warning", "nvcc warning", "warning")):
+        of_source = found is not None and found["kind"] == "warning"
+        if of_source or line.startswith(("ptxas warning", "nvcc warning", "warning")):
             yield line
 
 

@@ -96,7 +96,8 @@ template <class T> TL_DEVICE void wgmma_fence_operand(T* registers, int count) {
 }
 
 // A shared operand: its address, the two strides and the swizzle of its core matrices.
-template <int swizzle, int leading, int stride> TL_DEVICE uint64 wgmma_descriptor(const void* tile) {
+template <int swizzle, int leading, int stride>
+TL_DEVICE uint64 wgmma_descriptor(const void* tile) {
   constexpr uint64 mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
   constexpr uint64 fixed = (uint64((leading >> 4) & 0x3fff) << 16) |
                            (uint64((stride >> 4) & 0x3fff) << 32) | (mode << 62);
@@ -116,10 +117,12 @@ _INSTRUCTIONS: Final = """
 #define TL_f16_TYPE uint32
 #define TL_s32_TYPE int
 #define TL_WGMMA_HEAD(scale) "{\\n .reg .pred p;\\n setp.ne.b32 p, %" TL_TEXT(scale) ", 0;\\n "
-#define TL_WGMMA_NAME(n, k, D, A, B) "wgmma.mma_async.sync.aligned.m64n" #n "k" #k "." #D "." #A "." #B
+#define TL_WGMMA_NAME(n, k, D, A, B) \\
+  "wgmma.mma_async.sync.aligned.m64n" #n "k" #k "." #D "." #A "." #B
 
 // Operands behind the accumulators: x0 … x7 are their numbers.
-#define TL_WGMMA_BOTH(n, k, D, A, B, count, ss_end, ss_in, rs_end, rs_in, x0, x1, x2, x3, x4, x5, ...) \\
+#define TL_WGMMA_BOTH(n, k, D, A, B, count, ss_end, ss_in, rs_end, rs_in, \\
+                      x0, x1, x2, x3, x4, x5, ...)                                              \\
   template <int major_a, int major_b>                                                           \\
   struct wgmma_ss<n, k, kind::D, kind::A, kind::B, major_a, major_b> {                          \\
     static TL_DEVICE void run(TL_##D##_TYPE* d, uint64 a, uint64 b, int scale_d) {              \\

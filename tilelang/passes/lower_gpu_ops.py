@@ -1,0 +1,71 @@
+"""Each tile operation becomes nests of parallel loops over tiles, and what one thread does.
+
+Before: T.copy(A[by * 64, k * 32], A_s); T.gemm(A_s, B_s, C_l)
+After:  for i0, i1 in T.Parallel(64, 32): A_s[i0, i1] = A[by * 64 + i0, k * 32 + i1]
+        for k in unrolled(2): ldmatrix …; mma …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilelang.ir import attrs, tirx
+from tilelang.ir.gpu_context import GpuContext
+from tilelang.ir.spans import TirSpan
+from tilelang.ir.tile_op import TileRegion, called_op
+from tilelang.ir.visit import collect, with_body
+from tilelang.layout.fragment import Fragment
+from tilelang.layouts.machine import machine_of
+from tilelang.ops import OP_BY_NAME
+from tilelang.ops.atomic import VECTOR_ATOMICS, lower_vector_atomic
+from tilelang.ops.reducer import lower_update
+from tilelang.passes.context import PassContext
+from tilelang.passes.safe_values import safe_values_of
+from tilelang.passes.thread_scope import ThreadScope
+
+
+def lower_gpu_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
+    """Lower every tile operation for threads that cooperate."""
+    lowered = _Lower(func, ctx).any(func.body)
+    return with_body(func, lowered).with_attr(attrs.STAGE, "loops")
+
+
+class _Lower(ThreadScope):
+    def __init__(self, func: tirx.PrimFunc, ctx: PassContext) -> None:
+        super().__init__(func)
+        self._ctx = ctx
+        self._machine = machine_of(ctx.target)
+        self._safe = safe_values_of(func)
+        self._layout: Fragment | None = None
+        self._allocations: Mapping[Any, Any] = {
+            s.buffer: dict(s.annotations) for s in collect(func.body, tirx.AllocBuffer)
+        }
+
+    def attr(self, s: Any) -> Any:
+        if s.attr_key != attrs.LOOP_LAYOUT:
+            return super().attr(s)
+        self._layout = attrs.unheld(s.node)
+        body = self.any(s.body)
+        self._layout = None
+        return body
+
+    def evaluate(self, s: Any) -> Any:
+        name = called_op(s)
+        if name == "reducer_update":
+            target, value = list(s.value.args)
+            return lower_update(self._context(s.span), TileRegion.of(target), value)
+        if name in VECTOR_ATOMICS:
+            return lower_vector_atomic(self._context(s.span), s)
+        op = OP_BY_NAME.get(name or "")
+        if op is None:
+            return super().evaluate(s)
+        return op.from_call(s.value).lower(self._context(s.span))
+
+    def _context(self, span: TirSpan) -> GpuContext:
+        return GpuContext(
+            self._ctx.target, span, self.prover.analyzer, self._allocations, self._safe,
+            machine=self._machine, capabilities=self._ctx.capabilities,
+            threads=self.threads.count, thread=self.threads.number(span), homes=self.homes,
+            layout=self._layout, counters=dict(self.counters), bindings=dict(self.bindings),
+        )  # fmt: skip
