@@ -51,6 +51,8 @@ class Expressions:
         # Global buffers: the widest access in bytes, and which are written.
         self.alignment: dict[Any, int] = {}
         self.written: set[Any] = set()
+        # Views, with the buffer whose storage each looks at.
+        self.storage: dict[Any, Any] = {}
         self.calls = Calls(self)
         # What a load is printed as instead, while a loop is printed lane by lane.
         self.load_hook: Callable[[Any], str | None] | None = None
@@ -127,8 +129,11 @@ class Expressions:
     def _touch(self, buffer: Any, lanes: int) -> None:
         dtype = parse(str(buffer.dtype))
         width = min(16, max(1, dtype.bits * dtype.lanes * lanes // 8))
-        self.alignment[buffer] = max(width, self.alignment.get(buffer, 1))
         self.type_name(dtype, buffer)
+        place: Any | None = buffer
+        while place is not None:
+            self.alignment[place] = max(width, self.alignment.get(place, 1))
+            place = self.storage.get(place)
 
     # --- leaves ---
 

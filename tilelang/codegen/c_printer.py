@@ -36,7 +36,11 @@ LOCAL_ALIGN: Final = 16
 
 
 class CPrinter:
-    """Prints the body of one kernel; `lines`, `arena_bytes` and `x` hold what came out."""
+    """Prints the body of one kernel; `lines`, `arena_bytes` and `x` hold what came out.
+
+    `arena` is the name of the dynamic shared memory, "" if none is used: whoever prints the head of
+    the kernel declares it.
+    """
 
     def __init__(self, dialect: Dialect, index_bits: int = 32) -> None:
         self.dialect = dialect
@@ -45,7 +49,7 @@ class CPrinter:
         self.lines: list[Line] = []
         self.arena_bytes = 0
         self.static_bytes = 0
-        self._arena_name = ""
+        self.arena = ""
         self._depth = 1
         self._rules: dict[str, Callable[[Any], None]] = {
             "SeqStmt": self._seq, "For": self._for, "While": self._while, "IfThenElse": self._if,
@@ -270,11 +274,9 @@ class CPrinter:
         align = int(s.annotations.get(SHARED_ALIGNMENT, SHARED_ALIGN))
         start = _rounded(self.arena_bytes, align) if planned is None else int(planned)
         self.arena_bytes = max(self.arena_bytes, start + size)
-        if not self._arena_name:
-            self._arena_name = self.names.fresh("shared_memory")
-            self.line(self.dialect.arena.format(name=self._arena_name), s)
+        self.arena = self.arena or self.names.fresh("shared_memory")
         name = self.names.declare(buffer)
-        place = self._arena_name if start == 0 else f"{self._arena_name} + {start}"
+        place = self.arena if start == 0 else f"{self.arena} + {start}"
         self.line(f"{type_}* {name} = ({type_}*)({place});", s)
 
     def _decl(self, s: Any) -> None:
@@ -285,6 +287,7 @@ class CPrinter:
         source = storage_of(s)
         if source is not None:
             self.x.written.add(source)
+            self.x.storage[buffer] = source
             same = parse(str(source.dtype)) == parse(str(buffer.dtype))
             data = data if same else f"({type_}*){data}"
         self.line(f"{type_}* {self.names.declare(buffer)} = {data};", s)

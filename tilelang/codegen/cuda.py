@@ -83,10 +83,15 @@ class CudaError(Exception):
         self.diagnostics = tuple(diagnostics)
 
 
-def print_cuda(func: Any, *, line_directives: bool = False, index_bits: int = 32) -> DeviceSource:
-    """The CUDA source of `func`, which is at stage `device`; raises `CudaError`."""
+def print_cuda(
+    func: Any, *, line_directives: bool = False, index_bits: int = 32, noalias: bool = True
+) -> DeviceSource:
+    """The CUDA source of `func`, which is at stage `device`; raises `CudaError`.
+
+    `noalias`: no two buffer parameters overlap.
+    """
     try:
-        return _Printer(func, index_bits).run(line_directives)
+        return _Printer(func, index_bits, noalias).run(line_directives)
     except Unsupported as refused:
         raise CudaError([refusal(refused, "CUDA")]) from refused
 
@@ -94,9 +99,10 @@ def print_cuda(func: Any, *, line_directives: bool = False, index_bits: int = 32
 class _Printer:
     """Prints one function: the kernels of its launches behind the includes they need."""
 
-    def __init__(self, func: Any, index_bits: int) -> None:
+    def __init__(self, func: Any, index_bits: int, noalias: bool) -> None:
         self.func = func
         self.index_bits = index_bits
+        self.restrict = f"{CUDA.restrict} " if noalias else ""
         self.name = legal_symbol(func)
         self.host, self.launches = split_launches(func)
         if not self.launches:
@@ -204,6 +210,8 @@ class _Kernel:
             if var in names.outer:
                 printer.line(text, self.launch.node)
                 names.declare(var)
+        if printer.arena:
+            printer.line(CUDA.arena.format(name=printer.arena), self.launch.node)
         for lines in reversed(used):
             printer.lines += lines
         printer.lines += body
@@ -253,7 +261,8 @@ class _Kernel:
             return f"const __grid_constant__ tl::tensor_map {name}"
         if row.kind in ("buffer", "workspace"):
             constant = "" if row.written else "const "
-            return f"{constant}{x.memory_type(parse(row.dtype), var)}* {CUDA.restrict} {name}"
+            element = x.memory_type(parse(row.dtype), var)
+            return f"{constant}{element}* {self.owner.restrict}{name}"
         return f"const {x.type_name(parse(row.dtype), var)} {name}"
 
     def launched(self) -> KernelLaunch:
