@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import sys
 import time
@@ -33,6 +32,7 @@ from rich.table import Table
 import tilelang
 import tilelang.language as T
 from tilelang.runtime.cpu import set_num_threads
+from tilelang.runtime.cpu_pool import available_cores
 
 # The other side's worker threads (OpenMP's above all) go on spinning after a call: with several
 # cores, a turn waits until they sleep.
@@ -208,12 +208,6 @@ def measure(case: Case, cores: int, rounds: int) -> Result:
                 call()
                 best[side] = min(best[side], time.perf_counter() - start)
     return Result(case.name, cores, best[0], best[1], error, case.required)
-
-
-def available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def plan(scaling: bool) -> list[tuple[Callable[[], Case], int]]:

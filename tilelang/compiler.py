@@ -72,7 +72,7 @@ def lower_function(
     from tilelang.passes.context import PassContext
     from tilelang.pipeline import run_pipeline
 
-    context = PassContext(str(target), dict(options.changed))
+    context = PassContext(str(target), options)
     if target.capabilities.threads_cooperate:
         from tilelang.layouts.infer import infer_layouts
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from tilelang.ir import tirx
-from tilelang.options import PassConfigKey
 from tilelang.passes.apply_layouts import apply_layouts
 from tilelang.passes.context import PassContext
 from tilelang.passes.cpu_prefetch import cpu_prefetch
@@ -58,7 +57,7 @@ def _is_gpu(context: PassContext) -> bool:
 
 
 def _guards_accesses(context: PassContext) -> bool:
-    return not context.options.get(PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS.value, False)
+    return context.options.guard_accesses
 
 
 def _set(*facts: str) -> frozenset[str]:

@@ -61,7 +61,9 @@ def torch_assert_close(
     """
     import numpy
 
-    a, b = _as_float64(tensor_a), _as_float64(tensor_b)
+    from tilelang.runtime.tensors import as_float64
+
+    a, b = as_float64(tensor_a), as_float64(tensor_b)
     if a.shape != b.shape:
         _mismatch(f"{base_name} has shape {a.shape}, {ref_name} has {b.shape}")
     close = numpy.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
@@ -164,16 +166,6 @@ def _compute_version() -> tuple[int, int] | None:
     arch = probe_cuda().arch
     digits = (arch or "").removeprefix("sm_").rstrip("a")
     return (int(digits[:-1]), int(digits[-1])) if digits.isdigit() else None
-
-
-def _as_float64(value: Any) -> Any:
-    import numpy
-
-    if hasattr(value, "detach"):
-        import torch
-
-        value = value.detach().cpu().to(torch.float64).numpy()
-    return numpy.asarray(value).astype(numpy.float64)
 
 
 def _mismatch(message: str) -> NoReturn:

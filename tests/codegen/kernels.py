@@ -194,3 +194,85 @@ def hopper_gemm(M: int, N: int, K: int) -> Any:
                     T.tma_store_wait(0, read=False)
 
     return main
+
+
+def statements() -> Any:
+    """Every statement kind, a view, a workspace, two launches, host values, debugging."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "int32"), limit: T.int32):
+        half = n // 2
+        with T.Kernel(T.ceildiv(half, 64), threads=64) as bx:
+            tx = T.get_thread_binding()
+            i = bx * 64 + tx
+            total = T.alloc_var("float32")
+            total = 0.0
+            if i >= half:
+                T.thread_return()
+            for k in T.serial(2, 10):
+                if k == limit:
+                    break
+                elif k % 3 == 1:
+                    continue
+                else:
+                    total = total + A[i] * T.cast(k, "float32")
+            count = T.alloc_var("int32")
+            count = B[i]
+            while count > 1:
+                count = T.if_then_else(count % 2 == 0, count // 2, count * 3 + 1)
+                total = total - 1.0
+            T.device_assert(total < 1e30, "out of range")
+            T.print(total, msg="total")
+            A[i] = total
+        with T.Kernel(1, threads=32) as _:
+            S = T.alloc_shared((32,), "int32")
+            words = T.view(S, (16,), "int64")
+            tx = T.get_thread_binding()
+            S[tx] = B[tx]
+            T.sync_threads()
+            if tx < 16:
+                T.atomic_add(B[0], T.cast(words[tx], "int32"), memory_order="acq_rel")
+
+    return main
+
+
+def dtypes() -> Any:
+    """A buffer of each kind of dtype, and arithmetic on it."""
+    names = ("bool", "int8", "uint16", "int64", "bfloat16", "float64", "float8_e4m3fn",
+             "float6_e2m3fn", "int4")  # fmt: skip
+
+    @T.prim_func
+    def main(
+        b: T.Tensor((64,), names[0]), i8: T.Tensor((64,), names[1]), u16: T.Tensor((64,), names[2]),
+        i64: T.Tensor((64,), names[3]), bf: T.Tensor((64,), names[4]),
+        f64: T.Tensor((64,), names[5]), e4m3: T.Tensor((64,), names[6]),
+        e2m3: T.Tensor((64,), names[7]), i4: T.Tensor((64,), names[8]),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=64) as _:
+            t = T.get_thread_binding()
+            b[t] = i8[t] > 0
+            i8[t] = i8[t] + T.cast(u16[t], "int8")
+            u16[t] = T.max(u16[t], T.cast(i64[t], "uint16"))
+            i64[t] = i64[t] * 3 + T.cast(t, "int64")
+            bf[t] = bf[t] * T.cast(f64[t], "bfloat16") + T.bfloat16(0.5)
+            f64[t] = T.exp(f64[t]) + T.float64(1e-300)
+            e4m3[t] = e4m3[t] + T.cast(bf[t], "float8_e4m3fn")
+            e2m3[t] = T.cast(e4m3[t], "float6_e2m3fn")
+            if t < 32:
+                for v in T.vectorized(2):
+                    i4[t * 2 + v] = i4[t * 2 + v] + T.cast(i8[t * 2 + v], "int4")
+
+    return main
+
+
+GOLDEN = {
+    "scale": lambda: (scale(), {}),
+    "gemm": lambda: (gemm(), {}),
+    "hopper_gemm": lambda: (
+        hopper_gemm(128, 256, 320),
+        {"A_map": ("A", (64, 64), 128), "B_map": ("B", (128, 64), 128), "C_map": ("C", (64, 32), 0)},
+    ),
+    "statements": lambda: (statements(), {}),
+    "dtypes": lambda: (dtypes(), {}),
+}

@@ -112,10 +112,10 @@ def test_conflicts_name_a_set_that_cannot_shrink(problem: Problem) -> None:
         blamed = [c for c in problem.constraints if c.origin in conflict.origins]
         still = solve(Problem(problem.threads, tuple(blamed)))
         assert conflict.constraint in [c.constraint for c in still.conflicts]
-        for leave_out in blamed:
-            if leave_out is conflict.constraint:
+        for leave_out in conflict.origins:
+            if leave_out == conflict.constraint.origin:
                 continue
-            rest = tuple(c for c in blamed if c is not leave_out)
+            rest = tuple(c for c in blamed if c.origin != leave_out)
             without = solve(Problem(problem.threads, rest))
             assert conflict.constraint not in blamed_in(without)
 

@@ -2,6 +2,7 @@
 
 import tilelang.language as T
 from tests.support.lowering import body_text, check_pass, emitted, lowered
+from tilelang.options import make_options
 from tilelang.passes.context import PassContext
 from tilelang.passes.guard_bounds import guard_bounds
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
@@ -272,6 +273,6 @@ def test_passes_apply_by_target():
 
 
 def test_unsafe_access_option_leaves_out_guards():
-    context = PassContext("cpu", {"tl.disable_safe_memory_access": True})
+    context = PassContext("cpu", make_options({"tl.disable_safe_memory_access": True}))
     lowered(ragged, context=context)
     assert context.counters.get("guards", 0) == 0

@@ -56,15 +56,24 @@ def _emit(special: Specialised, target: Target, what: str | None) -> str | None:
             if what == "source":
                 return built.compiled.artifact.source
             artifact = built.compiled.artifact
-            size = len(artifact.object_code)
             table(
                 [
                     ("kernel", artifact.name),
                     ("target", str(target)),
-                    ("code", "from the cache" if built.from_cache else f"{size} bytes"),
+                    ("code", "from the cache" if built.from_cache else _size_text(artifact)),
                 ]
             )
             return None
+
+
+def _size_text(artifact: Artifact) -> str:
+    match artifact:
+        case CpuArtifact():
+            return f"{len(artifact.object_code)} bytes"
+        case CudaArtifact():
+            return ", ".join(f"{len(b.cubin)} bytes for {b.arch}" for b in artifact.binaries)
+        case _ as never:
+            assert_never(never)
 
 
 def _lowered(special: Specialised, target: Target) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
+from tilelang.runtime.tensors import as_float64
 from tilelang_diagnostics import diagnose, failure
 from tilelang_diagnostics.model import Diagnostic
 
@@ -94,17 +95,6 @@ def relative_error(got: Any, want: Any) -> float:
     scale = float(numpy.linalg.norm(want[~odd]))
     distance = float(numpy.linalg.norm(got[~odd] - want[~odd]))
     return distance / scale if scale else distance
-
-
-def as_float64(value: Any) -> Any:
-    """A NumPy array of `value` in float64."""
-    import numpy
-
-    if hasattr(value, "detach"):
-        import torch
-
-        value = value.detach().cpu().to(torch.float64).numpy()
-    return numpy.asarray(value).astype(numpy.float64)
 
 
 def _call(

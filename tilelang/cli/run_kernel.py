@@ -20,7 +20,7 @@ from tilelang.runtime.effects import pointer_tables
 from tilelang.runtime.inputs import TensorSupplyType, make_inputs
 from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.profiler import do_bench
-from tilelang.runtime.tensors import Family
+from tilelang.runtime.tensors import Family, copy_of
 from tilelang.target import Resolved
 
 
@@ -46,7 +46,7 @@ def run_kernel(
     )
     print(f"{made.name}  {chosen.place}")
     _table(_facts(special, resolved, made, inputs, seconds))
-    copies = [_copy(x) for x in inputs]
+    copies = [copy_of(x) for x in inputs]
     returned = made(*inputs)
     comparisons = _check(chosen, special, made, copies, inputs, returned) if check else []
     milliseconds = do_bench(lambda: made(*inputs), rep=rep, return_mode="median")
@@ -127,9 +127,3 @@ def _buffer_text(buffer: Buffer) -> str:
 
 def _duration(milliseconds: float) -> str:
     return f"{milliseconds * 1000:.1f} µs" if milliseconds < 1 else f"{milliseconds:.2f} ms"
-
-
-def _copy(value: Any) -> Any:
-    if hasattr(value, "clone"):
-        return value.clone()
-    return value.copy() if hasattr(value, "copy") else value

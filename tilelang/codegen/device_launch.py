@@ -18,6 +18,7 @@ from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import is_tensor_map
 from tilelang.ir.flatten import flat_index, strides_of
 from tilelang.ir.spans import from_tir
+from tilelang.ir.visit import collect
 
 _HOST: Final = ("Bind", "AssertStmt", "DeclBuffer")
 
@@ -114,16 +115,10 @@ def free_dims(func: Any) -> list[Any]:
         if not tirx.is_buffer_var(param):
             continue
         for extent in (*param.shape, *(param.strides or [])):
-            for var in _variables(extent):
+            for var in collect(extent, tirx.Var):
                 if var not in known:
                     known.add(var)
                     found.append(var)
-    return found
-
-
-def _variables(expr: Any) -> list[Any]:
-    found: list[Any] = []
-    tirx.structural_walk(expr, [(tirx.Var, found.append)], order="pre")
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilelang_diagnostics.json_format import span_from_json, span_to_json
 from tilelang_diagnostics.model import Frame, Span
 
 
@@ -55,9 +56,9 @@ class SourceMap:
         return [
             {
                 "line": number,
-                "spans": [_span_json(s) for s in line.spans],
+                "spans": [span_to_json(s) for s in line.spans],
                 "calls": [
-                    {"function": f.function, **_span_json(f.span)} for f in line.calls
+                    {"function": f.function, **span_to_json(f.span)} for f in line.calls
                 ],
             }
             for number, line in enumerate(self.lines, 1)
@@ -69,8 +70,8 @@ class SourceMap:
         """The map of `text` whose places are `rows`."""
         lines = [Line(part) for part in text.splitlines()]
         for row in rows:
-            spans = tuple(_span_of(s) for s in row["spans"])
-            calls = tuple(Frame(f["function"], _span_of(f)) for f in row["calls"])
+            spans = tuple(span_from_json(s) for s in row["spans"])
+            calls = tuple(Frame(f["function"], span_from_json(f)) for f in row["calls"])
             lines[row["line"] - 1] = Line(lines[row["line"] - 1].text, spans, calls)
         return SourceMap(tuple(lines))
 
@@ -90,14 +91,3 @@ def with_line_directives(lines: Sequence[Line]) -> list[Line]:
             expected = (expected[0], expected[1] + 1)
         out.append(line)
     return out
-
-
-def _span_json(span: Span) -> dict[str, Any]:
-    return {
-        "file": span.file, "line": span.line, "column": span.column,
-        "end_line": span.end_line, "end_column": span.end_column,
-    }  # fmt: skip
-
-
-def _span_of(row: dict[str, Any]) -> Span:
-    return Span(row["file"], row["line"], row["column"], row["end_line"], row["end_column"])

@@ -42,7 +42,6 @@ FLAT: Final = "tl.flat"  # the one-dimensional buffer that holds them
 
 # Keys of T.annotate_… statements that passes act upon.
 SAFE_VALUE: Final = "safe_value"
-LAYOUT: Final = "layout"
 
 # AttrStmt keys.
 THREAD_EXTENT: Final = "thread_extent"

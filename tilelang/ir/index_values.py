@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tilelang.ir import build, tirx
+from tilelang.ir.visit import collect
 from tilelang.layout.lazy import np
 
 if TYPE_CHECKING:
@@ -53,10 +54,8 @@ def evaluate(e: Any, values: Values, bindings: Mapping[Any, Any]) -> Any:
 
 def variables_of(e: Any, bindings: Mapping[Any, Any]) -> list[Any]:
     """The variables `e` depends on, through names in `bindings` too."""
-    found: list[Any] = []
-    tirx.structural_walk(e, [(tirx.Var, found.append)], order="pre")
     out: list[Any] = []
-    for var in found:
+    for var in collect(e, tirx.Var):
         out += variables_of(bindings[var], bindings) if var in bindings else [var]
     return out
 

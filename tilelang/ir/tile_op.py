@@ -179,6 +179,15 @@ class TileOp:
         raise NotImplementedError(f"{self.NAME} has no lowering for {ctx.target}")
 
 
+class NestOp(TileOp):
+    """An operation that is one nest of independent iterations wherever it runs."""
+
+    __slots__ = ()
+
+    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        return ctx.spread(self.lower_cpu(ctx))
+
+
 def as_operand(arg: tirx.Expr) -> Any:
     """A call argument as operations see it: regions as TileRegion, scalars as they are."""
     if isinstance(arg, tirx.TensorRegion) or tirx.is_buffer_var(arg):

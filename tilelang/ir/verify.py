@@ -19,6 +19,7 @@ from tilelang.ir import attrs, build, tirx
 from tilelang.ir.calls import TILE_OPS
 from tilelang.ir.spans import from_tir
 from tilelang.ir.tile_op import op_of
+from tilelang.ir.visit import collect
 from tilelang.program.tile_ops import SCHEMAS
 
 STAGES: Final = ("tile", "loops")
@@ -62,7 +63,7 @@ class _Checker:
                 self._buffer(param)
                 # Runtime dimensions and strides are bound by the arguments.
                 for extent in (*param.shape, *param.strides):
-                    self._known.update(_variables(extent))
+                    self._known.update(collect(extent, tirx.Var))
         self.statement(func.body)
 
     def statement(self, s: Any) -> None:
@@ -203,9 +204,3 @@ class _Checker:
         sentence = f"{place}{name} {what}"
         if sentence not in self.problems:
             self.problems.append(sentence)
-
-
-def _variables(expr: Any) -> list[Any]:
-    found: list[Any] = []
-    tirx.structural_walk(expr, [(tirx.Var, found.append)], order="pre")
-    return found

@@ -346,9 +346,7 @@ def _layout_of(buffer: Buffer, layout: Any) -> Any:
 def _checked(buffer: Buffer, layout: Layout | Fragment) -> Layout | Fragment:
     if buffer.is_fragment and not isinstance(layout, Fragment):
         _refuse_layout_on_fragment(buffer)
-    if len(layout.shape) != buffer.ndim or any(
-        arith.surely_different(a, b) for a, b in zip(layout.shape, buffer.shape, strict=True)
-    ):
+    if arith.shapes_surely_differ(layout.shape, buffer.shape):
         reject(
             "TL308",
             f"a layout for {extents_text(layout.shape)} is given to `{buffer.name}` "

@@ -122,9 +122,7 @@ def _reducer(function: str, value: Any) -> Region:
 
 def _check_shape(region: Region, out: Region) -> None:
     have, want = out.shape, region.buffer.shape
-    if len(have) != len(want) or any(
-        arith.surely_different(h, w) for h, w in zip(have, want, strict=True)
-    ):
+    if arith.shapes_surely_differ(have, want):
         reject(
             "TL210",
             f"reducer `{region.buffer.name}` is {extents_text(want)}, "

@@ -144,7 +144,7 @@ def transpose(src: TileLike, dst: TileLike, annotations: Any = None) -> None:
             help="both tiles have the same rank, at least 2",
         )
     swapped = (*a.extents[:-2], a.extents[-1], a.extents[-2])
-    if any(arith.surely_different(x, y) for x, y in zip(swapped, b.extents, strict=True)):
+    if arith.shapes_surely_differ(swapped, b.extents):
         reject(
             "TL214",
             f"`T.transpose` of `{first.name}` {extents_text(a.extents)} needs a destination "

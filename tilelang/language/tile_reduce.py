@@ -277,8 +277,7 @@ def _output_fits(src: Region, axis: int, dst: Region) -> bool:
         wanted.append([r.extent if d != axis else 1 for d, r in ranges])
     sliced = [r.extent for r in dst.ranges if not r.is_point]
     return any(
-        len(have) == len(want)
-        and not any(arith.surely_different(h, w) for h, w in zip(have, want, strict=True))
+        not arith.shapes_surely_differ(have, want)
         for have in (list(dst.extents), sliced)
         for want in wanted
     )

@@ -77,7 +77,7 @@ def _scan(
         require_scope(function, role, region, (*SHARED, *FRAGMENT, *LOCAL), help)
     axis = axis_of(function, source, dim)
     a, b = ([r.extent for r in x.ranges if not r.is_point] for x in (source, target))
-    if len(a) != len(b) or any(arith.surely_different(x, y) for x, y in zip(a, b, strict=True)):
+    if arith.shapes_surely_differ(a, b):
         reject(
             "TL212",
             f"`T.{function}` of `{source.buffer.name}` {extents_text(source.extents)} cannot go "

@@ -42,8 +42,7 @@ def solve(problem: Problem, fuel: int = FUEL) -> Solution:
         if problem_here is None:
             continue
         conversion = convert(constraint, problem_here, state)
-        core = _core(problem, constraint, state, fuel)
-        origins = _origins(core)
+        origins = _core(problem, constraint, state, fuel)
         if conversion is not None:
             conversions.append(conversion(origins))
         else:
@@ -65,35 +64,43 @@ def _assign_all(problem: Problem, fuel: int) -> State:
     return state
 
 
-def _core(problem: Problem, broken: Constraint, state: State, fuel: int) -> tuple[Constraint, ...]:
-    """The smallest part of the problem that still leads to the disagreement.
+def _core(
+    problem: Problem, broken: Constraint, state: State, fuel: int
+) -> tuple[Origin, ...]:
+    """The smallest set of ops that still lead to the disagreement, in program order.
 
     What the layouts were derived from usually does; when a choice elsewhere had a part in it,
-    everything is suspect. Then parts are left out and the rest solved again, halves first, until
-    no single constraint can go.
+    everything is suspect. Then ops are left out, with all they demand, and the rest solved again,
+    halves first, until no single one can go.
     """
 
-    def disagrees(constraints: Sequence[Constraint]) -> bool:
-        part = Problem(problem.threads, tuple(constraints), (), problem.warp)
+    def disagree(origins: Sequence[Origin]) -> bool:
+        blamed = set(origins)
+        constraints = tuple(c for c in problem.constraints if c.origin in blamed)
+        part = Problem(problem.threads, constraints, (), problem.warp)
         try:
             return check(broken, _assign_all(part, fuel)) is not None
         except OutOfFuel:
             return False
 
-    kept: Sequence[Constraint] = _ancestry(broken, state.reasons, problem)
-    if not disagrees(kept):
-        kept = problem.constraints
-    size = len(kept) // 2
-    while size:
+    kept: Sequence[Origin] = _origins(_ancestry(broken, state.reasons, problem))
+    if not disagree(kept):
+        kept = _origins(problem.constraints)
+    size = max(1, len(kept) // 2)
+    while True:
+        before = len(kept)
         start = 0
         while start < len(kept):
-            rest = [c for k, c in enumerate(kept) if not start <= k < start + size or c is broken]
-            if len(rest) < len(kept) and disagrees(rest):
+            out = range(start, start + size)
+            rest = [o for k, o in enumerate(kept) if k not in out or o == broken.origin]
+            if len(rest) < len(kept) and disagree(rest):
                 kept = rest
             else:
                 start += size
-        size //= 2
-    return tuple(kept)
+        # Leaving one out may make another one dispensable: choices depend on all that is left.
+        if size == 1 and len(kept) == before:
+            return tuple(kept)
+        size = max(1, size // 2)
 
 
 def _ancestry(

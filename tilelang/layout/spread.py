@@ -93,7 +93,7 @@ def _spread(layout: Fragment, threads: int, limit: int) -> Spread | None:
     inside = tuple(Below(_over(b.value, variables), b.limit) for b in form[1])
     first = ALWAYS
     if layout.replicas > 1:
-        acts = (copy == 0).any(axis=(1, 2))
+        acts: NDArray[np.bool_] = (copy == 0).any(axis=(1, 2))
         if not np.array_equal(copy == 0, (copy >= 0) & acts[:, None, None]):
             return None
         matters: NDArray[np.bool_] = (copy >= 0).any(axis=(1, 2))

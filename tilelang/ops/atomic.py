@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from tilelang.ir import build, tirx
-from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.tile_op import (
     LowerContext,
-    TileOp,
+    NestOp,
     TileRegion,
     as_operand,
     loop_vars,
@@ -24,7 +23,7 @@ from tilelang.ops.elementwise import pair_regions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Atomic(TileOp):
+class Atomic(NestOp):
     """`dst = op(dst, value)` element by element, each update atomic."""
 
     NAME: ClassVar[str] = "atomic"
@@ -63,9 +62,6 @@ class Atomic(TileOp):
             body = tirx.IfThenElse(inside, body, None, ctx.span)
         named = [(v.name, e) for v, e in zip(pairing.variables, pairing.extents, strict=True)]
         return parallel_nest(named, body, list(pairing.variables), ctx.span)
-
-    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
-        return ctx.spread(self.lower_cpu(ctx))
 
     def _update(
         self, ctx: LowerContext, offsets: dict[int, tirx.Expr], value: tirx.Expr

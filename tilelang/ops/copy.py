@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilelang.ir import build, tirx
-from tilelang.ir.gpu_context import GpuContext
-from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, parallel_nest
+from tilelang.ir.tile_op import LowerContext, NestOp, TileRegion, parallel_nest
 from tilelang.ops.elementwise import pair_regions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Copy(TileOp):
+class Copy(NestOp):
     """`dst = src` over the matched extents, converting dtype."""
 
     NAME: ClassVar[str] = "copy"
@@ -49,6 +48,3 @@ class Copy(TileOp):
             body = tirx.IfThenElse(pairing.dst_inside, body, None, ctx.span)
         named = [(v.name, e) for v, e in zip(pairing.variables, pairing.extents, strict=True)]
         return parallel_nest(named, body, list(pairing.variables), ctx.span)
-
-    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
-        return ctx.spread(self.lower_cpu(ctx))

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
-from tilelang.ir.gpu_context import GpuContext
-from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars, parallel_nest
+from tilelang.ir.tile_op import LowerContext, NestOp, TileRegion, loop_vars, parallel_nest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fill(TileOp):
+class Fill(NestOp):
     """`dst[...] = value`."""
 
     NAME: ClassVar[str] = "fill"
@@ -32,9 +31,6 @@ class Fill(TileOp):
     def lower_cpu(self, ctx: LowerContext) -> tirx.Stmt:
         value = self.value.load({}) if isinstance(self.value, TileRegion) else self.value
         return fill_region(ctx, self.dst, value)
-
-    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
-        return ctx.spread(self.lower_cpu(ctx))
 
 
 def fill_region(ctx: LowerContext, dst: TileRegion, value: tirx.Expr) -> tirx.Stmt:

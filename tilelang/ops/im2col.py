@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from tilelang.ir import build, tirx
-from tilelang.ir.gpu_context import GpuContext
-from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars, parallel_nest
+from tilelang.ir.tile_op import LowerContext, NestOp, TileRegion, loop_vars, parallel_nest
 
 Math: TypeAlias = "Callable[[str, tirx.Expr, tirx.Expr], tirx.Expr]"
 Number: TypeAlias = "Callable[[int], tirx.Expr]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Im2col(TileOp):
+class Im2col(NestOp):
     """`col[i, j] = img` at the pixel that window element j of output pixel i reads."""
 
     NAME: ClassVar[str] = "im2col"
@@ -63,9 +62,6 @@ class Im2col(TileOp):
         )
         body = self.col.store({rank - 2: i, rank - 1: j}, value, span)
         return parallel_nest(named, body, [i, j], span)
-
-    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
-        return ctx.spread(self.lower_cpu(ctx))
 
     def _source(
         self, ctx: LowerContext, pixel: tirx.Expr, element: tirx.Expr

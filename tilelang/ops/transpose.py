@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelang.ir import build, tirx
-from tilelang.ir.gpu_context import GpuContext
-from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion, loop_vars, parallel_nest
+from tilelang.ir.tile_op import LowerContext, NestOp, TileRegion, loop_vars, parallel_nest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Transpose(TileOp):
+class Transpose(NestOp):
     """`dst[..., j, i] = src[..., i, j]`."""
 
     NAME: ClassVar[str] = "transpose"
@@ -44,6 +43,3 @@ class Transpose(TileOp):
         value = build.cast(self.src.load(src_at), self.dst.dtype, ctx.span)
         body = self.dst.store(dst_at, value, ctx.span)
         return parallel_nest(named, body, variables, ctx.span)
-
-    def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
-        return ctx.spread(self.lower_cpu(ctx))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilelang.ir.spans import TirSpan, calls_of, from_tir
+from tilelang.options import CompileOptions
 from tilelang.target import Capabilities, parse_target
 from tilelang_diagnostics import diagnose
 from tilelang_diagnostics.model import Diagnostic
@@ -24,7 +24,7 @@ class PassContext:
     """
 
     target: str = "cpu"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: CompileOptions = field(default_factory=CompileOptions)
     remarks: list[Diagnostic] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     layouts: LayoutMap | None = None

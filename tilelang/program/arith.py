@@ -7,7 +7,7 @@ exact for equality of sums of products, and says "unknown" for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tilelang.program import expr as ex
@@ -35,6 +35,11 @@ def surely_different(left: Any, right: Any) -> bool:
     return set(difference) == {()}
 
 
+def shapes_surely_differ(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    """Whether two shapes certainly differ, in rank or in one dim."""
+    return len(left) != len(right) or any(map(surely_different, left, right))
+
+
 def simplify(value: Any) -> Any:
     """A Python int when the value is a known integer, else the value itself."""
     number = constant_value(value)
@@ -60,11 +65,6 @@ def constant_value(value: Any) -> int | None:
 def as_dim(value: Any) -> Any:
     """An extent as a Python int when it is one, else the expression."""
     return simplify(value)
-
-
-def divisible(value: Any, by: int) -> bool:
-    """Whether `value` is certainly a multiple of `by`."""
-    return all(coefficient % by == 0 for coefficient in normal_form(value).values())
 
 
 def decide(condition: ex.Expr) -> bool | None:

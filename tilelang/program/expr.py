@@ -24,7 +24,6 @@ INT64 = SCALARS["int64"]
 FLOAT32 = SCALARS["float32"]
 
 Number: TypeAlias = "int | float | bool"
-ExprLike: TypeAlias = "Expr | int | float | bool"
 
 BinaryOp = Literal[
     "+", "-", "*", "/", "//", "%", "truncdiv", "truncmod", "min", "max",

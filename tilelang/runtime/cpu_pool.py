@@ -69,7 +69,7 @@ class Pool:
 
     def workers(self) -> int:
         """How many threads run blocks, the caller included."""
-        return self._size or _cores()
+        return self._size or available_cores()
 
     def resize(self, workers: int | None) -> None:
         """Use `workers` threads; None for one per core this process may use."""
@@ -107,7 +107,8 @@ class Pool:
         self._lock = threading.Lock()
 
 
-def _cores() -> int:
+def available_cores() -> int:
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

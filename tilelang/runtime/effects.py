@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from tilelang.program import expr as ex
+from tilelang.program.accesses import storage
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.stmt import (
     Assert,
@@ -30,7 +31,7 @@ _WRITING_CALLS: Final = ("atomic", "tma_", "call_extern", "store", "copy")
 
 def written_parameters(function: Function) -> frozenset[Buffer]:
     """The tensor parameters something is stored to, through views of them too."""
-    found = {_root(buffer) for stmt in walk_statements(function.body) for buffer in _writes(stmt)}
+    found = {storage(buffer) for stmt in walk_statements(function.body) for buffer in _writes(stmt)}
     return frozenset(p for p in function.params if isinstance(p, Buffer) and p in found)
 
 
@@ -40,7 +41,7 @@ def pointer_tables(function: Function) -> frozenset[Buffer]:
     for buffer in _buffers(function, set()):
         if buffer.pointer is not None:
             loads = (e for e in ex.walk(buffer.pointer) if isinstance(e, ex.Load))
-            found.update(_root(load.buffer) for load in loads)
+            found.update(storage(load.buffer) for load in loads)
     return frozenset(found)
 
 
@@ -86,9 +87,3 @@ def _calls(value: ex.Expr) -> Iterator[Buffer]:
     for node in ex.walk(value):
         if isinstance(node, ex.Intrinsic) and node.name.startswith(_WRITING_CALLS):
             yield from (arg.buffer for arg in node.args if isinstance(arg, Region))
-
-
-def _root(buffer: Buffer) -> Buffer:
-    while buffer.source is not None:
-        buffer = buffer.source
-    return buffer

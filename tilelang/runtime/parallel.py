@@ -22,6 +22,7 @@ from tilelang.options import CompileOptions, make_options
 from tilelang.program.stmt import Function
 from tilelang.runtime.build import Built, build, is_cache_enabled, start
 from tilelang.runtime.cache import KernelCache
+from tilelang.runtime.cpu_pool import available_cores
 from tilelang.runtime.crash import guarded
 from tilelang.runtime.devices import resolve
 from tilelang.runtime.fingerprint import fingerprint
@@ -123,7 +124,7 @@ def _compile_all(todo: dict[int, Work], workers: int | None) -> dict[int, Compil
             jobs.put((index, pickle.dumps(work)))
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
             outcomes[index] = _compile_here(work)
-    count = min(jobs.qsize(), workers or _cores())
+    count = min(jobs.qsize(), workers or available_cores())
     threads = [threading.Thread(target=_feed, args=(jobs, outcomes)) for _ in range(count)]
     for thread in threads:
         thread.start()
@@ -211,7 +212,3 @@ def _start_worker() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         env=settings.child_environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p)),
     )  # fmt: skip
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tilelang.runtime.effects import pointer_tables
 from tilelang.runtime.inputs import TensorSupplyType, make_inputs
+from tilelang.runtime.tensors import copy_of
 from tilelang_diagnostics import failure
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class Profiler:
         self, reference: Callable[..., Any], input_tensors: Sequence[Any] | None
     ) -> tuple[list[Any], list[Any]]:
         given = list(input_tensors) if input_tensors is not None else self.inputs()
-        expected = _listed(reference(*(_copy(x) for x in given)))
+        expected = _listed(reference(*(copy_of(x) for x in given)))
         returned = self.kernel(*given)
         if returned is None and expected:
             written = self.kernel.written_inputs()
@@ -181,12 +182,6 @@ def _listed(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _copy(value: Any) -> Any:
-    if hasattr(value, "clone"):
-        return value.clone()
-    return value.copy() if hasattr(value, "copy") else value
 
 
 def _bytes(value: Any) -> bytes:

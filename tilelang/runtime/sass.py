@@ -94,7 +94,7 @@ def find_nvdisasm() -> Path | None:
     return None if found is None else Path(found)
 
 
-_SECTION: Final = re.compile(r"^\.section\s+\.text\.(\w+)")
+_SECTION: Final = re.compile(r"^\s*\.section\s+\.text\.(\w+)")
 _LINE: Final = re.compile(r'//## File "(?P<file>[^"]*)", line (?P<line>\d+)(?P<inlined> inlined)?')
 _CODE: Final = re.compile(
     r"^\s*/\*(?P<address>[0-9a-f]+)\*/\s+(?P<predicate>@!?U?P\w+\s+)?(?P<opcode>[A-Z][\w.]*)"

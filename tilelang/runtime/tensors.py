@@ -1,8 +1,8 @@
 """What is the memory behind a tensor-like argument: address, shape, strides, dtype, device?
 
 NumPy arrays, PyTorch tensors and everything that speaks DLPack or, on an NVIDIA GPU, the CUDA array
-interface. PyTorch and NumPy are never
-imported to find out: an argument of theirs can only exist once they are.
+interface. PyTorch and NumPy are never imported to find out: an argument of theirs can only exist
+once they are.
 """
 
 from __future__ import annotations
@@ -206,3 +206,21 @@ def _dlpack_view(value: Any) -> TensorView:
 def _is_numpy_scalar(value: Any) -> bool:
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.generic)
+
+
+def copy_of(value: Any) -> Any:
+    """A tensor of its own with the elements of `value`; scalars as they are."""
+    if hasattr(value, "clone"):
+        return value.clone()
+    return value.copy() if hasattr(value, "copy") else value
+
+
+def as_float64(value: Any) -> Any:
+    """A NumPy array of `value` in float64."""
+    import numpy
+
+    if hasattr(value, "detach"):
+        import torch
+
+        value = value.detach().cpu().to(torch.float64).numpy()
+    return numpy.asarray(value).astype(numpy.float64)
