@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.gpu import gemms, tiles
+from tests.gpu.random_kernels import random_gemm, random_tiles
 from tests.kernels.case import TOLERANCE, KernelCase, to_numpy
 from tests.kernels.registry import KERNELS
 from tilelang.codegen.cuda import print_cuda
@@ -27,11 +29,14 @@ from tilelang.target import parse_target
 from tilelang_diagnostics import raise_for
 
 
-def all_cases() -> Iterator[Case]:
-    """Every case there is."""
-    for case in KERNELS:
+def all_cases(count: int = 0) -> Iterator[Case]:
+    """Every case there is, and twice `count` random ones."""
+    for case in (*KERNELS, *gemms.CASES, *tiles.CASES):
         if any(name.startswith("cuda") for name in case.targets):
             yield Case(case)
+    for seed in range(count):
+        yield Case(random_gemm(seed))
+        yield Case(random_tiles(seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ class Case:
         np.savez_compressed(out / f"{number}.npz", **arrays)
         return {
             "name": case.name, "binary": f"{number}.cubin", "arrays": f"{number}.npz",
-            "arrays_of": row.described, "checks": row.checks, "values": row.values,
+            "canonical": case.canonical is not None, "arrays_of": row.described,
+            "checks": row.checks, "values": row.values,
             "launches": [_launch(x, row.values) for x in device_source.launches],
         }  # fmt: skip
 

@@ -24,6 +24,7 @@ _P = ctypes.c_void_p
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _SCALARS = {
     "bool": ctypes.c_bool, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8,
+    "int16": ctypes.c_int16, "uint16": ctypes.c_uint16,
     "int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64,
     "uint64": ctypes.c_uint64, "float32": ctypes.c_float, "float64": ctypes.c_double,
 }  # fmt: skip
@@ -32,7 +33,9 @@ _SCALARS = {
 # --- building -------------------------------------------------------------------------------
 
 
-def build(out: Path, arch: str, only: Sequence[str], device_sizes: bool) -> int:
+def build(
+    out: Path, arch: str, only: Sequence[str], device_sizes: bool, count: int
+) -> int:
     """Write the bundle; the number of cases that could not be compiled."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     from benchmarks.gpu_cases import all_cases
@@ -40,7 +43,7 @@ def build(out: Path, arch: str, only: Sequence[str], device_sizes: bool) -> int:
     out.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     failed = []
-    for case in all_cases():
+    for case in all_cases(count):
         if only and not any(text in case.name for text in only):
             continue
         started = time.perf_counter()
@@ -113,6 +116,7 @@ def run_case(driver: Driver, folder: Path, row: dict[str, Any], repeat: int) -> 
     """Launch one case and compare."""
     import numpy as np
 
+    sys.path[:0] = [str(Path(__file__).resolve().parent.parent / p) for p in ("", "diagnostics")]
     module = _P()
     driver("cuModuleLoadData", ctypes.byref(module), (folder / row["binary"]).read_bytes())
     stored = dict(np.load(folder / row["arrays"]))
@@ -132,10 +136,19 @@ def run_case(driver: Driver, folder: Path, row: dict[str, Any], repeat: int) -> 
         driver.launch(*call)
     driver("cuCtxSynchronize")
     result: dict[str, Any] = {"name": row["name"], "ok": True, "errors": []}
+    got, expected = [], []
     for check in row["checks"]:
         array = next(a for a in row["arrays_of"] if a["name"] == check["name"])
         raw = driver.download(places[check["name"]], stored[check["name"]].nbytes)
-        error = difference(decoded(raw, array), stored[check["expected"]])
+        got.append(decoded(raw, array))
+        expected.append(stored[check["expected"]])
+    if row["canonical"]:
+        from tests.kernels.registry import KERNELS
+
+        canonical = next(case.canonical for case in KERNELS if case.name == row["name"])
+        got, expected = canonical(tuple(got)), canonical(tuple(expected))
+    for check, have, want in zip(row["checks"], got, expected, strict=True):
+        error = difference(have, want)
         result["errors"].append(float(f"{error:.3g}"))
         if not error <= check["tolerance"]:
             result["ok"] = False
@@ -258,13 +271,16 @@ def main() -> int:
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--device-sizes", action="store_true")
+    parser.add_argument("--random", type=int, default=0, help="pairs of random kernels")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--repeat", type=int, default=0)
     parser.add_argument("--numbers", nargs="*", type=int, default=())
     given = parser.parse_args()
     match given.action:
         case "build":
-            return min(1, build(given.bundle, given.arch, given.only, given.device_sizes))
+            return min(1, build(
+                given.bundle, given.arch, given.only, given.device_sizes, given.random
+            ))
         case "run":
             return min(1, run(given.bundle, given.json, given.repeat))
         case _:

@@ -121,6 +121,7 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
         (r"^\s*(import tvm|from tvm)\b", ("tilelang/ir/",)),
         (r"os\.environ|os\.getenv", ("tilelang/options.py",)),
         (r"^\s*(import lsprotocol|from lsprotocol)", ("lsp/tilelang_lsp/",)),
+        (r"= \"tl\.", ("tilelang/ir/attrs.py", "tilelang/ir/device_ops.py", "tilelang/options.py")),
     ],
 )
 def test_one_home(pattern: str, homes: tuple[str, ...]) -> None:

@@ -108,8 +108,11 @@ _TYPE_WORDS: Final[Mapping[type, str]] = {
 }
 
 
-def _gpu(key: PassConfigKey, default: OptionValue, doc: str, deprecated: str = "") -> Option:
-    return Option(key, default, doc, accepted=True, deprecated=deprecated or None)
+def _accepted(
+    key: PassConfigKey, default: OptionValue, doc: str, deprecated: str = "",
+    choices: tuple[OptionValue, ...] = (),
+) -> Option:  # fmt: skip
+    return Option(key, default, doc, choices, accepted=True, deprecated=deprecated or None)
 
 
 _K = PassConfigKey
@@ -119,55 +122,61 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(_K.TL_ENABLE_FAST_MATH, False, "approximate functions, reassociated float arithmetic"),
     Option(_K.TL_CONFIG_INDEX_BITWIDTH, 32, "width that index arithmetic starts from",
            choices=(32, 64)),
-    Option(_K.TL_DISABLE_DATA_RACE_CHECK, True, "do not look for races in T.Parallel"),
-    Option(_K.TL_DISABLE_BUFFER_INIT_CHECK, False, "do not warn of reads before writes"),
     Option(_K.TL_DISABLE_SAFE_MEMORY_ACCESS, False,
            "leave out the bounds guards of accesses that cannot be proved in range"),
-    Option(_K.TL_DISABLE_OUT_OF_BOUND_WARNING, False, "do not warn of accesses out of range"),
-    Option(_K.TL_DISABLE_PRELOWER_SEMANTIC_CHECK, False, "skip the checks before lowering"),
-    Option(_K.TIR_DISABLE_VECTORIZE, False, "emit every loop as scalar code"),
-    Option(_K.TL_LAYOUT_COST_MODEL, "register-count", "what layout inference minimises",
-           choices=("register-count", "io-aware")),
     Option(_K.TL_EMIT_LINE_DIRECTIVES, False, "write #line into generated source, for debuggers"),
     Option(_K.TL_DEVICE_COMPILE_FLAGS, (), "further flags for the device compiler"),
+    Option(_K.TL_PTXAS_REGISTER_USAGE_LEVEL, 5, "ptxas --register-usage-level"),
+    # Checks that are silent about every correct kernel always run.
+    _accepted(_K.TL_DISABLE_DATA_RACE_CHECK, True, "do not look for races in T.Parallel"),
+    _accepted(_K.TL_DISABLE_BUFFER_INIT_CHECK, False, "do not warn of reads before writes"),
+    _accepted(_K.TL_DISABLE_OUT_OF_BOUND_WARNING, False, "do not warn of accesses out of range"),
+    _accepted(_K.TL_DISABLE_PRELOWER_SEMANTIC_CHECK, False, "skip the checks before lowering"),
+    # Choices there is one answer to.
+    _accepted(_K.TIR_DISABLE_VECTORIZE, False, "emit every loop as scalar code"),
+    _accepted(_K.TL_LAYOUT_COST_MODEL, "register-count", "what layout inference minimises",
+           choices=("register-count", "io-aware")),
     # What belongs to GPUs.
-    _gpu(_K.TL_DISABLE_WARP_SPECIALIZED, False, "no producer and consumer warps"),
-    _gpu(_K.TL_DISABLE_TMA_LOWER, False, "no bulk copies through TMA",
-         deprecated="use T.copy(..., disable_tma=True)"),
-    _gpu(_K.TL_DISABLE_THREAD_STORAGE_SYNC, False, "insert no barriers; the author does"),
-    _gpu(_K.TL_DISABLE_SHARED_MEMORY_REUSE, False, "every shared buffer gets its own memory"),
-    _gpu(_K.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE, False, "reuse shared memory inside loops"),
-    _gpu(_K.TL_ENABLE_ASYNC_COPY, True, "asynchronous copies outside pipelines"),
-    _gpu(_K.TL_ENABLE_LOWER_LDGSTG, False, "explicit global load and store instructions"),
-    _gpu(_K.TL_ENABLE_LOWER_LDGSTG_PREDICATED, False, "the same, with predicates"),
-    _gpu(_K.TL_DISABLE_VECTORIZE_256, False, "vectors of at most 128 bits"),
-    _gpu(_K.TL_DISABLE_WGMMA, False, "mma.sync instead of warp-group instructions"),
-    _gpu(_K.TL_DISABLE_SHUFFLE_ELECT, False, "no elect.sync"),
-    _gpu(_K.TL_PTXAS_REGISTER_USAGE_LEVEL, 5, "ptxas --register-usage-level"),
-    _gpu(_K.TL_ENABLE_PTXAS_VERBOSE_OUTPUT, False, "print what ptxas reports"),
-    _gpu(_K.TIR_USE_ASYNC_COPY, True, "asynchronous copies in pipelines"),
-    _gpu(_K.TIR_MERGE_STATIC_SMEM, True, "one static shared allocation"),
-    _gpu(_K.CUDA_KERNELS_OUTPUT_DIR, "", "where device sources are kept"),
+    _accepted(_K.TL_DISABLE_WARP_SPECIALIZED, False, "no producer and consumer warps"),
+    _accepted(_K.TL_DISABLE_TMA_LOWER, False, "no bulk copies through TMA",
+              deprecated="use T.copy(..., disable_tma=True)"),
+    _accepted(_K.TL_DISABLE_THREAD_STORAGE_SYNC, False, "insert no barriers; the author does"),
+    _accepted(_K.TL_DISABLE_SHARED_MEMORY_REUSE, False, "every shared buffer gets its own memory"),
+    _accepted(_K.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE, False,
+              "reuse shared memory inside loops"),
+    _accepted(_K.TL_ENABLE_ASYNC_COPY, True, "asynchronous copies outside pipelines"),
+    _accepted(_K.TL_ENABLE_LOWER_LDGSTG, False, "explicit global load and store instructions"),
+    _accepted(_K.TL_ENABLE_LOWER_LDGSTG_PREDICATED, False, "the same, with predicates"),
+    _accepted(_K.TL_DISABLE_VECTORIZE_256, False, "vectors of at most 128 bits"),
+    _accepted(_K.TL_DISABLE_WGMMA, False, "mma.sync instead of warp-group instructions"),
+    _accepted(_K.TL_DISABLE_SHUFFLE_ELECT, False, "no elect.sync"),
+    _accepted(_K.TL_ENABLE_PTXAS_VERBOSE_OUTPUT, False, "print what ptxas reports"),
+    _accepted(_K.TIR_USE_ASYNC_COPY, True, "asynchronous copies in pipelines"),
+    _accepted(_K.TIR_MERGE_STATIC_SMEM, True, "one static shared allocation"),
+    _accepted(_K.CUDA_KERNELS_OUTPUT_DIR, "", "where device sources are kept"),
     # What names steps of another compiler.
-    _gpu(_K.TL_DISABLE_LOOP_UNSWITCHING, False, "keep invariant branches inside loops"),
-    _gpu(_K.TL_LOOP_UNSWITCHING_ALLOW_NON_TRIVIAL_ELSE, False, "unswitch loops with an else"),
-    _gpu(_K.TL_IF_STMT_BINDING_INLINE_REPLAYABLE_BINDS, False, "repeat values inside branches"),
-    _gpu(_K.TL_SIMPLIFY, True, "simplify between passes"),
-    _gpu(_K.TL_FORCE_LET_INLINE, False, "substitute every bound value"),
-    _gpu(_K.TL_STORAGE_REWRITE_DETECT_INPLACE, False, "reuse an operand's memory for the result"),
-    _gpu(_K.TL_REDUCER_FORCE_BASELINE, False, "the plain lowering of reducers"),
-    _gpu(_K.TL_PASS_PROFILE, False, "time the passes", deprecated="use tilelang trace"),
-    _gpu(_K.TL_PASS_PROFILE_THRESHOLD_MS, 0.0, "leave out faster passes"),
-    _gpu(_K.TL_LAYOUT_VISUALIZATION_ENABLE, False, "draw the layouts",
-         deprecated="use tilelang compile --emit layouts"),
-    _gpu(_K.TL_LAYOUT_VISUALIZATION_FORMATS, "", "formats of the drawings"),
-    _gpu(_K.TL_ENABLE_VECTORIZE_PLANNER_VERBOSE, False, "print vectorisation decisions"),
-    _gpu(_K.TL_AST_PRINT_ENABLE, False, "print the program", deprecated="use tilelang trace"),
-    _gpu(_K.TL_ENABLE_DUMP_IR, False, "write the IR of each pass", deprecated="use tilelang trace"),
-    _gpu(_K.TL_DUMP_IR_DIR, "", "where to write it"),
-    _gpu(_K.TIR_ENABLE_DEBUG, False, "debug information in generated code"),
-    _gpu(_K.TIR_ADD_LOWER_PASS, (), "further passes"),
-    _gpu(_K.TIR_NOALIAS, True, "parameters do not overlap"),
+    _accepted(_K.TL_DISABLE_LOOP_UNSWITCHING, False, "keep invariant branches inside loops"),
+    _accepted(_K.TL_LOOP_UNSWITCHING_ALLOW_NON_TRIVIAL_ELSE, False, "unswitch loops with an else"),
+    _accepted(_K.TL_IF_STMT_BINDING_INLINE_REPLAYABLE_BINDS, False,
+              "repeat values inside branches"),
+    _accepted(_K.TL_SIMPLIFY, True, "simplify between passes"),
+    _accepted(_K.TL_FORCE_LET_INLINE, False, "substitute every bound value"),
+    _accepted(_K.TL_STORAGE_REWRITE_DETECT_INPLACE, False,
+              "reuse an operand's memory for the result"),
+    _accepted(_K.TL_REDUCER_FORCE_BASELINE, False, "the plain lowering of reducers"),
+    _accepted(_K.TL_PASS_PROFILE, False, "time the passes", deprecated="use tilelang trace"),
+    _accepted(_K.TL_PASS_PROFILE_THRESHOLD_MS, 0.0, "leave out faster passes"),
+    _accepted(_K.TL_LAYOUT_VISUALIZATION_ENABLE, False, "draw the layouts",
+              deprecated="use tilelang compile --emit layouts"),
+    _accepted(_K.TL_LAYOUT_VISUALIZATION_FORMATS, "", "formats of the drawings"),
+    _accepted(_K.TL_ENABLE_VECTORIZE_PLANNER_VERBOSE, False, "print vectorisation decisions"),
+    _accepted(_K.TL_AST_PRINT_ENABLE, False, "print the program", deprecated="use tilelang trace"),
+    _accepted(_K.TL_ENABLE_DUMP_IR, False,
+              "write the IR of each pass", deprecated="use tilelang trace"),
+    _accepted(_K.TL_DUMP_IR_DIR, "", "where to write it"),
+    _accepted(_K.TIR_ENABLE_DEBUG, False, "debug information in generated code"),
+    _accepted(_K.TIR_ADD_LOWER_PASS, (), "further passes"),
+    _accepted(_K.TIR_NOALIAS, True, "parameters do not overlap"),
 )  # fmt: skip
 
 BY_KEY: Final[Mapping[str, Option]] = {str(row.key): row for row in OPTIONS}
@@ -210,11 +219,6 @@ class CompileOptions:
     def index_bits(self) -> int:
         """The width index arithmetic starts from; it widens where 32 bits cannot hold it."""
         return int(self[PassConfigKey.TL_CONFIG_INDEX_BITWIDTH])
-
-    @property
-    def vectorize(self) -> bool:
-        """Whether loops may become vector code."""
-        return not self[PassConfigKey.TIR_DISABLE_VECTORIZE]
 
     @property
     def guard_accesses(self) -> bool:

@@ -24,6 +24,7 @@ from tilelang.passes.lower_gpu_ops import lower_gpu_ops
 from tilelang.passes.lower_tile_ops import lower_tile_ops
 from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
+from tilelang.passes.tidy import tidy
 from tilelang.passes.unswitch_guards import unswitch_guards
 from tilelang.passes.vectorize_accesses import vectorize_accesses
 
@@ -116,6 +117,14 @@ PIPELINE: tuple[Pass, ...] = (
         "decides guards and one-iteration loops before nests are analysed",
         needs=_set("loops"),
         gives=_set("simple"),
+        when=_is_cpu,
+    ),
+    Pass(
+        tidy,
+        "the same for code that people read: names stay",
+        needs=_set("loops"),
+        gives=_set("simple"),
+        when=_is_gpu,
     ),
     Pass(
         serialize_dependent,
@@ -138,8 +147,8 @@ PIPELINE: tuple[Pass, ...] = (
         when=_is_gpu,
     ),
     Pass(
-        simplify,
-        "loops over threads have left index arithmetic and conditions that are certain",
+        tidy,
+        "distribution leaves conditions that are certain, and names that nothing uses",
         needs=_set("threads"),
         gives=_set("simple threads"),
         when=_is_gpu,

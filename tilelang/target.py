@@ -166,11 +166,6 @@ def parse_target(value: Any) -> Target:
             _refuse("TL403", f"{value!r} is not a target", _how_to_spell())
 
 
-def parse_targets(text: str) -> tuple[Target, ...]:
-    """The targets of a comma-separated list."""
-    return tuple(parse_target(part) for part in text.split(",") if part.strip())
-
-
 def is_auto(value: Any) -> bool:
     """Whether `value` leaves the choice to `resolve_target`."""
     return value is None or (isinstance(value, str) and value.strip().lower() == "auto")

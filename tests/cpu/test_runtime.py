@@ -122,6 +122,7 @@ print(["%.4f" % v for v in y], sorted({"tvm", "tvm_ffi", "torch", "numpy"} & set
 
 
 def test_zero_grid_launches_nothing(artifact: CpuArtifact) -> None:
+    # Null addresses: a single block would not survive.
     load_cpu(artifact).run([0, 0, 1.0, 0])
     load_cpu(artifact).run([0, 0, 1.0, -5])
 

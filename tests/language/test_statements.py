@@ -150,3 +150,22 @@ def test_factories_specialise_with_values() -> None:
     assert body_of(text, {"n": 40, "factor": 3}) == (
         "for i in T.Parallel(16):\n    A[bx * 16 + i] = A[bx * 16 + i] * 3.0"
     )
+
+
+def test_a_symbol_beside_memory_leaves_the_branch_to_the_device() -> None:
+    text = """
+    import tilelang.language as T
+
+    def factory(n):
+        @T.prim_func
+        def main(A: T.Tensor((128,), "int32"), B: T.Tensor((128,), "int32")):
+            with T.Kernel(1):
+                if A[0] == n:
+                    B[0] = 1
+                m = n * 2
+                if m == 4:
+                    B[1] = 1
+        return main
+    """
+    # The file leaves `n` open, so the second condition is decided when the kernel is made.
+    assert body_of(textwrap.dedent(text)) == "if A[0] == n:\n    B[0] = 1\nB[1] = 1"

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import tilelang.layout
-from tilelang.layout import atoms, banks, constraints, gemm, solve, swizzle
+from tilelang.layout import atoms, banks, constraints, expr, gemm, loops, solve, swizzle
 from tilelang_diagnostics.model import Span
 
 MODULES = [info.name for info in pkgutil.iter_modules(tilelang.layout.__path__)]
@@ -19,10 +19,10 @@ MODULES = [info.name for info in pkgutil.iter_modules(tilelang.layout.__path__)]
 # What the examples use without importing it.
 NAMES = {
     name: value
-    for module in (tilelang.layout, atoms, banks, gemm, swizzle, constraints, solve)
+    for module in (tilelang.layout, atoms, banks, gemm, loops, swizzle, constraints, solve)
     for name, value in vars(module).items()
     if not name.startswith("_")
-} | {"Span": Span}
+} | {"Span": Span, "text": expr.text}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -43,7 +43,7 @@ def tripled(A, block=16):
 def hopeless(n, threads=128):
     @T.prim_func
     def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
-        with T.Kernel(1, threads=threads) as bx:
+        with T.Kernel(1, threads=threads):
             for i in T.Parallel(n):
                 B[i] = A[i]
 

@@ -23,8 +23,23 @@ def test_every_key_has_a_row() -> None:
 def test_keys_may_be_strings_members_or_later_spellings() -> None:
     for key in ("tl.enable_fast_math", PassConfigKey.TL_ENABLE_FAST_MATH):
         assert make_options({key: True}).fast_math
-    assert not make_options({"tirx.disable_vectorize": True}).vectorize
+    assert make_options({"tirx.disable_vectorize": True})[PassConfigKey.TIR_DISABLE_VECTORIZE]
     assert make_options(None) == CompileOptions()
+
+
+# Properties of CompileOptions, for the options that are read through one.
+READ_AS = {
+    PassConfigKey.TL_ENABLE_FAST_MATH: ".fast_math",
+    PassConfigKey.TL_CONFIG_INDEX_BITWIDTH: ".index_bits",
+    PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS: ".guard_accesses",
+}
+
+
+@pytest.mark.parametrize("row", options.OPTIONS, ids=lambda row: str(row.key))
+def test_what_changes_nothing_says_so(row: options.Option) -> None:
+    sources = (p for p in (ROOT / "tilelang").rglob("*.py") if p.name != "options.py")
+    word = re.escape(READ_AS.get(row.key, f"PassConfigKey.{row.key.name}")) + r"\b"
+    assert any(re.search(word, p.read_text()) for p in sources) == (not row.accepted)
 
 
 def test_defaults_leave_no_trace() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tilelang.runtime import devices
-from tilelang.target import ARCHS, Probe, Target, parse_target, parse_targets, resolve_target
+from tilelang.target import ARCHS, Probe, Target, parse_target, resolve_target
 from tilelang_diagnostics import CompileError
 
 
@@ -38,10 +38,6 @@ def test_every_target_reads_back() -> None:
     for kind, archs in ARCHS.items():
         for arch in archs:
             assert parse_target(str(Target(kind, arch))) == Target(kind, arch)
-
-
-def test_lists() -> None:
-    assert parse_targets("cpu, cuda:sm_80") == (Target("cpu"), Target("cuda", "sm_80"))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class Overlaps:
             return Level.BLOCK
         try:
             return self._compare(x, y)
-        except Opaque:
+        except (Opaque, ValueError):
             return Level.BLOCK
 
     def _compare(self, x: Access, y: Access) -> Level:
@@ -93,11 +93,23 @@ class Overlaps:
         own = {v for v, _ in self._axes}
         own |= {i.var for a in (x, y) for i in a.inner}
         free = [v for v in _variables(pieces) if v not in own]
+        # Conditions count where they let their variables be enumerated; values that stand for
+        # others must not decide them otherwise.
+        known: list[Any] = []
+        for guard in dict.fromkeys((*x.guards, *y.guards)):
+            named = [v for v in _variables([guard]) if v not in own]
+            if all(self._values_of(v, [*pieces, guard]) is not None for v in (*free, *named)):
+                free += [v for v in named if v not in free]
+                pieces.append(guard)
+                known.append(guard)
         worst = Level.NONE
         for case in self._cases(free, pieces):
+            if not _may_happen(known, case):
+                continue
             shift = int(evaluate(apart, case, {}))
             found = self._meet(
-                self._touched(x, mixed_x, case, 0), self._touched(y, mixed_y, case, shift)
+                self._touched(x, mixed_x, case, 0, known),
+                self._touched(y, mixed_y, case, shift, known),
             )
             worst = max(worst, found)
             if worst is Level.BLOCK:
@@ -140,8 +152,9 @@ class Overlaps:
         return whole if whole is not None and len(whole) <= _MOST_RANGE else None
 
     def _touched(
-        self, a: Access, mixed: Sequence[Any], case: Mapping[Any, int], shift: int
-    ) -> tuple[Any, Any, int]:
+        self, a: Access, mixed: Sequence[Any], case: Mapping[Any, int], shift: int,
+        known: Sequence[Any],
+    ) -> tuple[Any, Any, int]:  # fmt: skip
         """Start, thread and width of every touch; starts are relative to the shared addends."""
         sizes = [self._threads, *(len(self._inner_range(i, mixed)) for i in a.inner)]
         if math.prod(sizes) * a.width > _MOST_PLACES:
@@ -161,7 +174,7 @@ class Overlaps:
         for term in mixed:
             starts = starts + evaluate(term, values, {})
         mask = np.ones(sizes, dtype=bool)
-        for guard in a.guards:
+        for guard in (g for g in a.guards if g in known):
             try:
                 mask = mask & np.asarray(evaluate(guard, values, {}), dtype=bool)
             except Opaque:
@@ -219,6 +232,17 @@ def _last(places: Any, who: Any, size: int) -> tuple[Any, Any]:
     return found, several
 
 
+def _may_happen(guards: Sequence[Any], case: Mapping[Any, int]) -> bool:
+    """Whether no condition is certainly false where its variables have these values."""
+    for guard in guards:
+        try:
+            if not evaluate(guard, case, {}):
+                return False
+        except (Opaque, ValueError):
+            continue
+    return True
+
+
 def _addends(e: Any, sign: int) -> Iterator[tuple[int, Any]]:
     """The terms of a sum; a constant factor is carried into it."""
     kind = type(e).__name__
@@ -228,14 +252,18 @@ def _addends(e: Any, sign: int) -> Iterator[tuple[int, Any]]:
     elif kind == "Sub":
         yield from _addends(e.a, sign)
         yield from _addends(e.b, -sign)
-    elif kind == "Mul" and type(e.a).__name__ in ("Add", "Sub") and build.int_value(e.b) is not None:
+    elif kind == "Mul" and _is_sum(e.a) and build.int_value(e.b) is not None:
         for own, term in _addends(e.a, sign):
             yield own, tirx.Mul(term, e.b, e.span)
-    elif kind == "Mul" and type(e.b).__name__ in ("Add", "Sub") and build.int_value(e.a) is not None:
+    elif kind == "Mul" and _is_sum(e.b) and build.int_value(e.a) is not None:
         for own, term in _addends(e.b, sign):
             yield own, tirx.Mul(term, e.a, e.span)
     else:
         yield sign, e
+
+
+def _is_sum(e: Any) -> bool:
+    return type(e).__name__ in ("Add", "Sub")
 
 
 def _negated(e: Any) -> Any:

@@ -17,7 +17,7 @@ from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_op import DeviceOp, Queue
 from tilelang.ir.device_ops import SHARED_OFFSET, constants_of, op_of_call
 from tilelang.ir.flatten import flat_index
-from tilelang.ir.visit import collect, statements, storage_roots
+from tilelang.ir.visit import collect, statements, storage_roots, substitute
 
 Kind = Literal["read", "write", "atomic"]
 SHARED_SCOPES: Final = ("shared", "shared.dyn")
@@ -78,6 +78,8 @@ class Leaf:
     accesses: tuple[Access, ...] = ()
     event: Event | None = None
     jumps: bool = False
+    # It signals to some threads only, or waits for them: the author orders what is around it.
+    signals: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +93,8 @@ class Loop:
     body: tuple[Node, ...]
     condition: tuple[Access, ...] = ()
     free: bool = False
+    # Names bound inside to what cannot be written out: each iteration has its own.
+    own: frozenset[Any] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -109,11 +113,12 @@ Node: TypeAlias = "Leaf | Loop | Branch"
 
 @dataclass(slots=True, eq=False)
 class LaunchTree:
-    """One launch: its statements, threads by axis (x first), and the values of names."""
+    """One launch: its statements, threads by axis (x first), and the values of names, written out
+    in terms of loops and indices."""
 
     body: tuple[Node, ...]
     threads: tuple[tuple[Any, int], ...]
-    bindings: Mapping[Any, Any]
+    values: Mapping[Any, Any]
 
     @property
     def count(self) -> int:
@@ -136,7 +141,7 @@ def launch_tree(launch: Any) -> LaunchTree:
             threads.insert(0, (body.node.var, extent))
         body = body.body
     reader = _Reader(body)
-    return LaunchTree(reader.block(body), tuple(threads), reader.bindings)
+    return LaunchTree(reader.block(body), tuple(threads), reader.values)
 
 
 def leaves(nodes: tuple[Node, ...]) -> Iterator[Leaf]:
@@ -155,9 +160,11 @@ def leaves(nodes: tuple[Node, ...]) -> Iterator[Leaf]:
 @dataclass(slots=True)
 class _Reader:
     root: Any
-    bindings: dict[Any, Any] = field(default_factory=dict)
+    values: dict[Any, Any] = field(default_factory=dict)
+    _opaque: set[Any] = field(default_factory=set)
     _views: Mapping[Any, Any] = field(default_factory=dict)
     _offsets: dict[Any, int] = field(default_factory=dict)
+    _memories: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._views = storage_roots(self.root)
@@ -180,30 +187,53 @@ class _Reader:
         if isinstance(s, tirx.For):
             free = attrs.ROUNDS in s.annotations or _is_vector(s)
             head = self._reads(s.min, s.span) + self._reads(s.extent, s.span)
-            return [Loop(s, s.loop_var, s.min, s.extent, self.block(s.body), head, free)]
+            body, own = self._repeated(s.body)
+            return [Loop(s, s.loop_var, s.min, s.extent, body, head, free, own)]
         if isinstance(s, tirx.While):
-            return [Loop(s, None, None, None, self.block(s.body), self._reads(s.condition, s.span))]
+            body, own = self._repeated(s.body)
+            test = self._reads(s.condition, s.span)
+            return [Loop(s, None, None, None, body, test, False, own)]
         if isinstance(s, tirx.IfThenElse):
             orelse = () if s.else_case is None else self.block(s.else_case)
             reads = self._reads(s.condition, s.span)
-            return [Branch(s, s.condition, reads, self.block(s.then_case), orelse)]
+            condition = self.expanded(s.condition)
+            return [Branch(s, condition, reads, self.block(s.then_case), orelse)]
         return [self._leaf(s)]
+
+    def _repeated(self, body: Any) -> tuple[tuple[Node, ...], frozenset[Any]]:
+        before = set(self._opaque)
+        found = self.block(body)
+        return found, frozenset(self._opaque - before)
+
+    def expanded(self, e: Any) -> Any:
+        """`e` with names replaced by their values, where those are integer arithmetic."""
+        return substitute(e, self.values)
+
+    def _bind(self, s: Any) -> None:
+        dtype = build.dtype_of(s.value)
+        plain = dtype.startswith(("int", "uint", "bool")) and build.lanes_of(dtype) == 1
+        if plain and not collect(s.value, tirx.TensorLoad) and not _calls(s.value):
+            self.values[s.var] = self.expanded(s.value)
+        else:
+            self._opaque.add(s.var)
 
     def _leaf(self, s: Any) -> Leaf:
         if isinstance(s, tirx.Bind):
-            self.bindings[s.var] = s.value
-            return Leaf(s, self._reads(s.value, s.span))
+            reads = self._reads(s.value, s.span)
+            self._bind(s)
+            return Leaf(s, reads)
         if isinstance(s, tirx.BufferStore):
             found = self._reads(s.value, s.span)
             for index in s.indices:
                 found += self._reads(index, s.span)
             lanes = build.lanes_of(build.dtype_of(s.value))
             element = build.lanes_of(str(s.buffer.dtype))
-            return Leaf(s, (*found, *self._element(s.buffer, s.indices, "write", s, lanes // element)))
-        if isinstance(s, tirx.Evaluate) and isinstance(s.value, tirx.Call):
-            return self._call(s)
+            stored = self._element(s.buffer, s.indices, "write", s, lanes // element)
+            return Leaf(s, (*found, *stored))
         if isinstance(s, tirx.AssertStmt):
             return Leaf(s, self._reads(s.condition, s.span))
+        if isinstance(s, tirx.Evaluate) and isinstance(s.value, tirx.Call):
+            return self._call(s)
         return Leaf(s, jumps=isinstance(s, (tirx.Break, tirx.Continue)))
 
     def _call(self, s: Any) -> Leaf:
@@ -211,7 +241,7 @@ class _Reader:
         name = str(getattr(s.value.op, "name", ""))
         jumps = name.rpartition(".")[2] in ("thread_return", "loop_break")
         event = None if op is None else _event(op, s.value)
-        return Leaf(s, self._reads(s.value, s.span), event, jumps)
+        return Leaf(s, self._reads(s.value, s.span), event, jumps, _signals(op, s.value))
 
     def _reads(self, e: Any, span: Any) -> tuple[Access, ...]:
         """What evaluating an expression touches, calls of device operations included."""
@@ -267,11 +297,12 @@ class _Reader:
         root = self._views.get(buffer, buffer)
         bits = find_dtype(str(buffer.dtype)).bits
         start = None
-        if count >= 0:
+        if count >= 0 and not any(_is_mutable(i) for i in indices):
             start = _bytes(flat_index(buffer, indices, span), bits, span)
             offset = self._offsets.get(root, 0)
             if offset:
                 start = build.add(start, build.const(offset, build.dtype_of(start)), span)
+            start = self.expanded(start)
         width = -(-max(count, 1) * bits // 8)
         yield Access(memory, root, kind, start, width, span, queue=queue)
 
@@ -280,7 +311,8 @@ class _Reader:
         root = self._views.get(buffer, buffer)
         if str(root.scope()) not in SHARED_SCOPES:
             return None
-        return ARENA if root in self._offsets else root
+        # One Python object per memory: nodes handed out twice are two objects.
+        return ARENA if root in self._offsets else self._memories.setdefault(root, root)
 
 
 def _event(op: DeviceOp, call: Any) -> Event | None:
@@ -299,6 +331,13 @@ def _event(op: DeviceOp, call: Any) -> Event | None:
     return Event("warp") if op.orders == "warp" and not call.args else None
 
 
+def _signals(op: DeviceOp | None, call: Any) -> bool:
+    if op is None:
+        return False
+    named = op.name == "named_barrier_arrive" or (op.name == "sync_threads" and len(call.args) > 0)
+    return named or any(o.space == "barrier" for o in op.operands)
+
+
 def _extent_of(region: Any) -> int:
     """How many neighbouring elements a region of an operation has; -1 when it is a box."""
     sizes = [build.int_value(r.extent) for r in region.region]
@@ -312,6 +351,17 @@ def _bytes(index: Any, bits: int, span: Any) -> Any:
     if bits % 8 == 0:
         return build.mul(index, build.const(bits // 8, dtype, span), span)
     return tirx.FloorDiv(index, build.const(8 // bits, dtype, span), span)
+
+
+def _is_mutable(index: Any) -> bool:
+    """Whether an index depends on memory that the kernel itself changes on the way."""
+    return any(str(x.source.scope()) != "global" for x in collect(index, tirx.TensorLoad))
+
+
+def _calls(e: Any) -> bool:
+    return any(
+        str(getattr(c.op, "name", "")) != "prim.if_then_else" for c in collect(e, tirx.Call)
+    )
 
 
 def _is_vector(s: Any) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from tilelang.cli.files import choose
 from tilelang.cli.output import show, table
 from tilelang.cli.specialise import Specialised, specialise
 from tilelang.cli.values import parse_settings
+from tilelang.codegen.artifacts import Artifact
+from tilelang.codegen.cpu_artifact import CpuArtifact
+from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.compiler import effective_options, ir_text, lower_function
 from tilelang.runtime.build import build
 from tilelang.runtime.crash import guarded

@@ -14,6 +14,7 @@ from tilelang.ir import build, tirx
 from tilelang.ir.attrs import short_name
 from tilelang.ir.device_op import DeviceOp, Operand
 from tilelang.ir.device_ops import constants_of, op_of_call
+from tilelang.ir.intrinsics import FAST
 from tilelang.ir.spans import from_tir
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Calls:
             return x.cast_text(text, wide, dtype, x.type_name(dtype, e))
         if dtype.base in PACKED:
             raise self._unsupported(f"T.{function} of {dtype}", e)
-        if e.attrs is not None and e.attrs.get("fast", False):
+        if e.attrs is not None and FAST in e.attrs:
             function = f"fast_{function}"
         return f"tl::{function}({', '.join(args)})"
 

@@ -174,10 +174,7 @@ class Expressions:
         if value != value or value in (float("inf"), float("-inf")):
             text = _special(value, "float")
         else:
-            with numpy.errstate(over="ignore"):
-                single = numpy.float32(value)
-            finite = bool(numpy.isfinite(single))
-            text = f"{single!s}f" if finite else _special(float(single), "float")
+            text = f"{numpy.float32(value)!s}f"
         if dtype.base in ("float32", "tfloat32"):
             return text
         if dtype.base in _DIRECT:

@@ -1,7 +1,8 @@
 """What is every annotation, attribute and call of our IR called?
 
-The one home of these strings; a test greps that `"tl.` appears nowhere else. Attributes of
-functions and loops are keyed by the constants below, operators by `tile()` and `scalar()`.
+The one home of these strings (`device_ops` has those of the memory of device code), which a test
+keeps so. Attributes of functions and loops are keyed by the constants below, operators by
+`op_name()`.
 """
 
 from __future__ import annotations

@@ -68,9 +68,7 @@ def all_hold(
     return build.all_of([holds(c, values, span) for c in conditions], span)
 
 
-def any_holds(
-    alternatives: AnyOf, values: Sequence[tirx.Expr], span: TirSpan
-) -> tirx.Expr | None:
+def any_holds(alternatives: AnyOf, values: Sequence[tirx.Expr], span: TirSpan) -> tirx.Expr | None:
     """Their disjunction; None where one of them always holds."""
     result: tirx.Expr | None = None
     for conditions in alternatives:

@@ -23,6 +23,9 @@ _SAME_NAME = (
 )
 _FAST = "exp exp10 log log10 sin cos tan"
 
+# Attribute of a call of TVM's operator that may be approximated.
+FAST: Final = "fast"
+
 # Language name -> TVM operator. Fast variants are a licence, not an obligation: what a target has
 # no approximation for is computed precisely.
 MATH: Final[dict[str, str]] = {
@@ -43,7 +46,8 @@ def scalar_call(name: str, args: Args, dtype: str, attrs: Attrs, span: TirSpan =
     if name in EXPANSIONS:
         return EXPANSIONS[name](args, dtype, attrs, span)
     if name in MATH:
-        return tirx.Call(MATH[name], list(args), ret_ty=dtype, span=span)
+        said = {FAST: True} if name.startswith("__") else None
+        return tirx.Call(MATH[name], list(args), attrs=said, ret_ty=dtype, span=span)
     tirx.ensure_op(name)
     return build.call(name, args, dtype, attrs, span)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilelang.ir import build, tirx
+from tilelang.ir.intrinsics import FAST
 from tilelang.ir.tile_op import op_of
 
 _OPERATORS = {
@@ -153,6 +154,8 @@ class ExprText:
         op = str(e.op.name) if name is None and isinstance(e.op, tirx.Op) else str(name)
         short = op.rpartition(".")[2]
         args = [self.operand(a) for a in e.args]
+        if e.attrs is not None and FAST in e.attrs:
+            return f"T.__{short}({', '.join(args)})"
         if short == "reinterpret":
             args.append(repr(build.dtype_of(e)))
         return f"T.{_NAMES.get(short, short)}({', '.join([*args, *keywords(e.attrs)])})"

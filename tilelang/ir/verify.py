@@ -8,6 +8,7 @@ it between passes (`VerifyObserver`); production does not.
   are those of the language.
 - stage `tile`: tile operations, with the operands their schema lists.
 - stage `loops`: no tile operation is left, only loops, elements and thread-level operators.
+- stage `device`: what `device_ops` allows; see `verify_device`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from tilelang.ir import attrs, build, tirx
 from tilelang.ir.calls import TILE_OPS
 from tilelang.ir.spans import from_tir
 from tilelang.ir.tile_op import op_of
+from tilelang.ir.verify_device import device_problems
 from tilelang.ir.visit import collect
 from tilelang.program.tile_ops import SCHEMAS
 
-STAGES: Final = ("tile", "loops")
+STAGES: Final = ("tile", "loops", "device")
 SCOPES: Final = frozenset({
     "global", "shared", "shared.dyn", "shared.barrier", "shared.cluster_barrier", "shared.tmem",
     "local", "local.var", "local.fragment", "local.reducer",
@@ -34,6 +36,11 @@ def verify(func: tirx.PrimFunc, stage: str | None = None) -> list[str]:
     said = dict(func.attrs) if func.attrs is not None else {}
     checker = _Checker(stage or str(said.get(attrs.STAGE, "tile")))
     checker.function(func)
+    if checker.stage == "device":
+        target = str(said.get(attrs.TARGET, ""))
+        arch = target.partition(":")[2] if target.startswith("cuda:") else None
+        for node, problem in device_problems(func, arch):
+            checker.report(node, problem)
     return checker.problems
 
 
@@ -55,6 +62,10 @@ class _Checker:
         self.stage = stage
         self.problems: list[str] = []
         self._known: set[Any] = set()
+
+    def report(self, node: Any, what: str) -> None:
+        """Record a problem found elsewhere."""
+        self._problem(node, what)
 
     def function(self, func: tirx.PrimFunc) -> None:
         for param in func.params:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from tilelang.language import assign, dropped_tail, expressions, loops
 from tilelang.language.frame import Frame
 from tilelang.language.frames import LaunchFrame, LoopFrame, ScopeFrame
+from tilelang.language.operands import is_symbolic
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject, warn
-from tilelang.program.expr import BOOL, INT32, Const, Expr, Var, walk
+from tilelang.program.expr import BOOL, INT32, Const, Expr, Var
 from tilelang.program.stmt import (
     Block,
     For,
@@ -55,7 +56,7 @@ def execute_if(frame: Frame, node: ast.If) -> Flow:
             label="a whole buffer is neither true nor false",
             help=f"test an element: `if {name}[i] != 0:`",
         )
-    if is_unknown(condition) or (isinstance(condition, Expr) and is_symbolic(condition)):
+    if is_symbolic(condition):
         return _both_branches(frame, node)
     if isinstance(condition, Const):
         condition = bool(condition.value)
@@ -140,12 +141,6 @@ def execute_while(frame: Frame, node: ast.While) -> Flow:
 def execute_with(frame: Frame, node: ast.With) -> Flow:
     """A launch, a scope of the language, or any Python context manager."""
     return _with_items(frame, node, 0)
-
-
-def is_symbolic(condition: Expr) -> bool:
-    """Whether a condition is about compile-time values the static environment does not know."""
-    variables = [n for n in walk(condition) if isinstance(n, Var) and n.definition is None]
-    return bool(variables) and all(v.kind in ("symbol", "const") for v in variables)
 
 
 def _evaluate_or_unknown(frame: Frame, node: ast.expr) -> Any:

@@ -6,7 +6,7 @@ without values, `T.const` before specialisation) pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
@@ -309,10 +309,19 @@ def is_symbolic(value: Any) -> bool:
         return True
     if not isinstance(value, ex.Expr):
         return False
-    leaves = [node for node in ex.walk(value) if isinstance(node, (ex.Var, ex.Load))]
+    leaves = list(_leaves(value))
     return bool(leaves) and all(
         isinstance(leaf, ex.Var) and leaf.kind in ("symbol", "const") for leaf in leaves
     )
+
+
+def _leaves(value: ex.Expr) -> Iterator[ex.Expr]:
+    """The variables and elements `value` is computed from, through names bound to expressions."""
+    for node in ex.walk(value):
+        if isinstance(node, ex.Load) or (isinstance(node, ex.Var) and node.definition is None):
+            yield node
+        elif isinstance(node, ex.Var) and node.definition is not None:
+            yield from _leaves(node.definition)
 
 
 def dtype_of(function: str, value: Any) -> DType:

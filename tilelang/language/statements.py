@@ -14,6 +14,7 @@ from tilelang.dtypes import DType
 from tilelang.language import assign, calls, control, expressions, hosting
 from tilelang.language.frame import Frame
 from tilelang.language.frames import LoopFrame
+from tilelang.language.operands import is_symbolic
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject, warn
@@ -165,7 +166,7 @@ def _assert(frame: Frame, node: ast.Assert) -> Flow:
                 help="change the values the kernel is made with, or the assertion",
             )
         return "next"
-    if frame.host or (frame.static and control.is_symbolic(condition)):
+    if frame.host or (frame.static and is_symbolic(condition)):
         return "next"
     text = message or ast.unparse(node.test)
     frame.trace.emit(Assert(operators.as_condition(condition), text, **frame.trace.position()))

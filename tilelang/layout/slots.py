@@ -34,6 +34,18 @@ def slots_of(layout: Fragment, elements: NDArray[np.int64]) -> NDArray[np.int64]
     return np.where(found, slots[at], -1)
 
 
+def owners_reached(layout: Fragment, elements: NDArray[np.int64]) -> bool:
+    """Whether every thread that holds one of `elements[t, …]` (-1: none) is a thread `t` of it."""
+    if layout.replicas == 1:
+        return True
+    keys, _ = _held(layout)
+    threads = np.arange(elements.shape[0]).reshape(-1, *(1 for _ in elements.shape[1:]))
+    touched = elements >= 0
+    reached = np.unique((threads * layout.size + elements)[touched])
+    wanted = keys[np.isin(keys % layout.size, np.unique(elements[touched]))]
+    return bool(np.isin(wanted, reached).all())
+
+
 def closed_slots(table: NDArray[np.int64]) -> Expr | None:
     """The slots `table[t, …]` in closed form over one variable per axis; -1 is anything.
 

@@ -2,7 +2,7 @@
 
     >>> spread = Spread.of(loop_layout((100, 8), threads=128, vector=4), threads=128)
     >>> spread.rounds, spread.lanes, [text(c, ("t", "r", "v")) for c in spread.coordinates]
-    (2, 4, ['(r*128 + t)//2', 't%2*4 + v'])
+    (2, 4, ['r*64 + t//2', 't%2*4 + v'])
     >>> [(text(c.value, ("t", "r", "v")), c.limit) for c in spread.inside]
     [('r*512 + t*4', 800)]
 
@@ -96,7 +96,7 @@ def _spread(layout: Fragment, threads: int, limit: int) -> Spread | None:
         acts: NDArray[np.bool_] = (copy == 0).any(axis=(1, 2))
         if not np.array_equal(copy == 0, (copy >= 0) & acts[:, None, None]):
             return None
-        matters: NDArray[np.bool_] = (copy >= 0).any(axis=(1, 2))
+        matters = np.asarray((copy >= 0).any(axis=(1, 2)))
         first = thread_ranges(acts, matters)
     return Spread(layout, threads, shape[1], lanes, dim, tuple(coordinates), inside, first, grid)
 

@@ -30,8 +30,9 @@ from tilelang.layout.gemm import (
     partition_warps,
 )
 from tilelang.layout.layout import Layout
+from tilelang.layout.swizzle import Tile, make_swizzled_layout
 from tilelang.ops.fill import fill_region
-from tilelang.ops.gemm_operands import Operand, RegisterTile, held_slots
+from tilelang.ops.gemm_operands import Operand, Placed, RegisterTile, held_slots
 
 if TYPE_CHECKING:
     from tilelang.ops.gemm import Gemm
@@ -161,7 +162,7 @@ class _Multiply:
         assert found is not None
         return found
 
-    def _in_reach(self, operand: TileRegion, which: str) -> TileRegion:
+    def _in_reach(self, operand: TileRegion, which: str) -> TileRegion | Placed:
         """An operand in shared memory, or in registers that lie right; a copy of any other."""
         ctx, plan, op = self.ctx, self.plan, self.op
         if str(operand.buffer.scope()) in SHARED and ctx.homes.find(operand.buffer) is not None:
@@ -171,8 +172,6 @@ class _Multiply:
             return operand
         rows, columns = (build.int_value(e) for e in operand.extents[-2:])
         assert rows is not None and columns is not None
-        from tilelang.layout.swizzle import Tile, make_swizzled_layout
-
         bits = plan.atom.bits
         layout = make_swizzled_layout(Tile((rows, columns), bits), which == "a")
         if layout.map.forms is None:

@@ -8,7 +8,7 @@ round. Other elements are loaded one by one. From a fragment, when it already li
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tilelang.dtypes import dtype as find_dtype
@@ -20,7 +20,7 @@ from tilelang.ir.homes import Home
 from tilelang.ir.index_values import Opaque, evaluate, variables_of
 from tilelang.ir.tile_op import TileRegion
 from tilelang.layout.atoms import LANES, Atom
-from tilelang.layout.expr import Const, Expr, Var
+from tilelang.layout.expr import Const, Expr
 from tilelang.layout.expr import evaluate as substituted
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.gemm import WarpGrid, operand_a, operand_b
@@ -241,9 +241,7 @@ class Operand:
         source, ctx = self.source, self.ctx
         rank = len(source.mins)
         shape = [build.int_value(d) for d in source.buffer.shape]
-        index: list[Expr] = [
-            lifter.lift(low, n) for low, n in zip(source.mins, shape, strict=True)
-        ]
+        index: list[Expr] = [lifter.lift(low, n) for low, n in zip(source.mins, shape, strict=True)]
         index[rank - 2] = index[rank - 2] + row
         index[rank - 1] = index[rank - 1] + column
         if source.buffer in ctx.homes.views:
@@ -261,10 +259,14 @@ class Operand:
         spread = Spread.of(self.atom, LANES)
         home = self._home()
         assert spread is not None and home is not None and isinstance(home.layout, Layout)
-        wide = spread.lanes > 1 and spread.dim == 1 and (
-            home.layout.vector_width(limit=spread.lanes) == spread.lanes
-            and self.source.buffer not in ctx.homes.views
-            and self._starts_at_multiple(spread.lanes)
+        wide = (
+            spread.lanes > 1
+            and spread.dim == 1
+            and (
+                home.layout.vector_width(limit=spread.lanes) == spread.lanes
+                and self.source.buffer not in ctx.homes.views
+                and self._starts_at_multiple(spread.lanes)
+            )
         )
         lifter = ctx.lifter()
         block, turn, lane = ctx.var("block"), ctx.var("r"), ctx.var("v")
@@ -306,7 +308,6 @@ class Placed:
 
     source: TileRegion
     home: Home
-    views: tuple[Any, ...] = field(default=())
 
 
 def _split(source: TileRegion | Placed) -> tuple[TileRegion, Home | None]:
@@ -374,9 +375,7 @@ def _elements(
     values: dict[Any, Any] = {}
     for axis, var in enumerate(used):
         numbers = np.array(ctx.counters[var], dtype=np.int64)
-        values[var] = numbers.reshape(
-            [1, 1, *(-1 if d == axis else 1 for d in range(extra))]
-        )
+        values[var] = numbers.reshape([1, 1, *(-1 if d == axis else 1 for d in range(extra))])
     total: Any = 0
     for d, (low, extent) in enumerate(zip(source.mins, shape, strict=True)):
         try:
@@ -389,6 +388,3 @@ def _elements(
         total = total * extent + index
     counts = [len(ctx.counters[v]) for v in used]
     return np.broadcast_to(total, (ctx.threads, wanted.slots, *counts))
-
-
-__all__ = ["Operand", "Placed", "RegisterTile", "Var", "held_slots", "physical"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilelang.ir import build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.gpu_context import STAGE_SCOPE, GpuContext
-from tilelang.ir.homes import shape_of, unflattened
+from tilelang.ir.homes import shape_of
 from tilelang.ir.tile_op import TileRegion
 from tilelang.layout.layout import Layout
 from tilelang.layout.loops import replicated
@@ -126,6 +126,3 @@ def _matched(region: TileRegion, variables: list[Any]) -> dict[int, Any]:
     back = min(len(region.extents), len(variables))
     rank = len(region.extents)
     return {rank - n: variables[-n] for n in range(1, back + 1)}
-
-
-__all__ = ["gpu_reducer_finalize", "gpu_reducer_init", "unflattened"]

@@ -1,6 +1,6 @@
 """How do the threads of a block scan a tile? Each line by one thread.
 
-    for i in T.Parallel(64): running = 0; for r in range(32): running += x[r, i]; y[r, i] = running
+for i in T.Parallel(64): running = 0; for r in range(32): running += x[r, i]; y[r, i] = running
 """
 
 from __future__ import annotations

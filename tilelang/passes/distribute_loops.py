@@ -22,7 +22,6 @@ from tilelang.ir.index_values import Opaque, evaluate
 from tilelang.ir.nests import nest, nest_extents, nest_loops, opens_nest
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.visit import collect, storage_roots, uses, with_body
-from tilelang.layout.expr import Const
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.index_map import unflatten
 from tilelang.layout.layout import Layout
@@ -31,8 +30,8 @@ from tilelang.layout.loops import ordinary
 from tilelang.layout.relations import index_facts, through
 from tilelang.layout.spread import ALWAYS, Spread
 from tilelang.passes.context import PassContext
-from tilelang.passes.thread_scope import WARP_SPECIALIZED
-from tilelang.passes.tile_access import Elsewhere, Nest, TileAccess
+from tilelang.passes.thread_scope import WARP_SPECIALIZED, group_of
+from tilelang.passes.tile_access import Elsewhere, Nest, TileAccess, at_first_lane
 
 VECTOR_BITS = 128
 STAGE_SCOPE = "shared.dyn"
@@ -189,11 +188,9 @@ class _Distribute(TileAccess):
         acts = None
         if spread.first != ALWAYS and not every_copy:
             acts = any_holds(spread.first, [self.threads.number(span), round_, lane_], span)
-        return Nest(spread, values, known, replaced, round_, lane_, acts)
+        return Nest(spread, values, known, replaced, round_, lane_, acts, len(self.conditions))
 
-    def _closed(
-        self, loops: list[Any], opened: Nest, body: Any, acts: Any, span: TirSpan
-    ) -> Any:
+    def _closed(self, loops: list[Any], opened: Nest, body: Any, acts: Any, span: TirSpan) -> Any:
         spread = opened.spread
         zero = build.const(0, "int32", span)
         at = [self.threads.number(span), opened.round, zero]
@@ -289,12 +286,13 @@ class _Distribute(TileAccess):
             return rewrite()
         stages: dict[Any, tuple[Any, Home]] = {}
         written: set[Any] = set()
+        whole: set[Any] = set()
         while True:
             self.staged = {buffer: home for buffer, (_, home) in stages.items()}
-            self.written = set()
+            self.written, self.filled, self.read = set(), set(), set()
             try:
                 stmt = rewrite()
-                written = self.written
+                written, whole = self.written, self.filled - self.read
                 break
             except Elsewhere as found:
                 if found.buffer in stages:
@@ -308,7 +306,8 @@ class _Distribute(TileAccess):
         parts: list[Any] = []
         for buffer, (allocate, home) in stages.items():
             parts.append(self.alloc(allocate))
-            parts.append(self._nest(_copy(buffer, home.buffer, self._own(buffer), span)))
+            if buffer not in whole:
+                parts.append(self._nest(_copy(buffer, home.buffer, self._own(buffer), span)))
         parts.append(stmt)
         for buffer, (_, home) in stages.items():
             if buffer in written:
@@ -355,9 +354,7 @@ def _serial(loop: Any) -> Any:
 
 
 def _first_lane(coordinate: Any, spread: Spread) -> Any:
-    from tilelang.passes.tile_access import _at_first_lane
-
-    return _at_first_lane(coordinate) if spread.lanes > 1 else coordinate
+    return at_first_lane(coordinate) if spread.lanes > 1 else coordinate
 
 
 def _memory_bits(body: Any) -> int | None:
@@ -375,10 +372,8 @@ def _memory_bits(body: Any) -> int | None:
 
 def _only_group(scope: TileAccess, s: Any, body: Any) -> Any:
     """Code of some warp groups, as a condition on the number of the thread."""
-    from tilelang.passes.thread_scope import _group
-
     outer = scope.threads
-    group = _group(s, outer)
+    group = group_of(s, outer)
     if group.count == outer.count:
         return body
     number = outer.number(s.span)
@@ -389,6 +384,3 @@ def _only_group(scope: TileAccess, s: Any, body: Any) -> Any:
     if high < outer.count:
         conditions.append(tirx.LT(number, build.const(high, "int32", s.span), s.span))
     return tirx.IfThenElse(build.all_of(conditions, s.span), body, None, s.span)
-
-
-__all__ = ["Const", "distribute_loops"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tilelang.analysis.uniform import Uniformity
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call, constants_of, op_of_call
 from tilelang.ir.homes import SHARED
@@ -40,9 +41,7 @@ class Touched:
 
     def conflicts(self, later: Touched) -> bool:
         """Whether `later` has to wait."""
-        return bool(
-            self.writes & (later.reads | later.writes) or self.reads & later.writes
-        )
+        return bool(self.writes & (later.reads | later.writes) or self.reads & later.writes)
 
     def __bool__(self) -> bool:
         return bool(self.reads or self.writes)
@@ -51,7 +50,7 @@ class Touched:
 class _Insert:
     def __init__(self, func: tirx.PrimFunc) -> None:
         self._roots = storage_roots(func.body)
-        self._divergent: set[Any] = set()
+        self._uniform = Uniformity(func.body)
         self.count = 0
 
     def statement(self, s: Any, before: Touched) -> tuple[Any, Touched]:
@@ -62,10 +61,8 @@ class _Insert:
             return self._attr(s, before)
         if isinstance(s, (tirx.For, tirx.While)) and self._is_entered(s):
             return self._loop(s, before)
-        if isinstance(s, tirx.IfThenElse) and not self._diverges(s.condition):
+        if isinstance(s, tirx.IfThenElse) and not self._uniform.diverges(s.condition):
             return self._branch(s, before)
-        if isinstance(s, tirx.Bind) and self._diverges(s.value):
-            self._divergent.add(s.var)
         if _is_barrier(s):
             return s, Touched()
         own = self._touched(s)
@@ -82,8 +79,6 @@ class _Insert:
         return build.seq(out, s.span), before
 
     def _attr(self, s: Any, before: Touched) -> tuple[Any, Touched]:
-        if s.attr_key == attrs.THREAD_EXTENT and str(s.node.thread_tag) in attrs.THREAD_TAGS:
-            self._divergent.add(s.node.var)
         body, after = self.statement(s.body, before)
         return tirx.AttrStmt(s.node, s.attr_key, s.value, body, s.span), after
 
@@ -118,15 +113,10 @@ class _Insert:
     def _is_entered(self, s: Any) -> bool:
         """Whether barriers may stand in a loop: all threads run it alike, in sequence."""
         if isinstance(s, tirx.While):
-            return not self._diverges(s.condition)
+            return not self._uniform.diverges(s.condition)
         if attrs.ROUNDS in s.annotations:
             return False
-        return not (self._diverges(s.extent) or self._diverges(s.min))
-
-    def _diverges(self, e: Any) -> bool:
-        if any(v in self._divergent for v in collect(e, tirx.Var)):
-            return True
-        return any(str(x.source.scope()).startswith("local") for x in collect(e, tirx.TensorLoad))
+        return not (self._uniform.diverges(s.extent) or self._uniform.diverges(s.min))
 
     def _touched(self, node: Any) -> Touched:
         reads = {self._root(x.source) for x in collect(node, tirx.TensorLoad)}

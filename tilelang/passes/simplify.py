@@ -20,10 +20,12 @@ from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
 
 def simplify(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Decide conditions, drop empty loops, inline loops of one iteration."""
-    return with_body(func, _Simplify(func).any(func.body))
+    return with_body(func, Simplifier(func).any(func.body))
 
 
-class _Simplify(ScopedRewriter):
+class Simplifier(ScopedRewriter):
+    """Decides what is certain where it stands."""
+
     def if_(self, s: Any) -> Any:
         condition = s.condition
         known = self.prover.decides(condition)

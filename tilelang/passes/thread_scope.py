@@ -16,6 +16,7 @@ from tilelang.ir import attrs, build, tirx
 from tilelang.ir.homes import Homes, homes_of
 from tilelang.ir.index_values import Opaque, evaluate
 from tilelang.ir.spans import TirSpan
+from tilelang.ir.visit import any_changed
 from tilelang.layout.lazy import np
 from tilelang.passes.scoped import ScopedRewriter
 
@@ -73,16 +74,16 @@ class ThreadScope(ScopedRewriter):
         if s.attr_key == attrs.THREAD_EXTENT:
             self.threads = _within(s, outer)
         elif s.attr_key == WARP_SPECIALIZED:
-            self.threads = _group(s, outer)
+            self.threads = group_of(s, outer)
         new = super().attr(s)
         self.threads = outer
         return new
 
     def for_(self, s: Any) -> Any:
         low, extent = build.int_value(s.min), build.int_value(s.extent)
-        counts = low is not None and extent is not None and extent > 0
-        if counts and attrs.PARALLEL not in s.annotations:
-            self.counters[s.loop_var] = range(low, low + extent)  # type: ignore[operator]
+        if low is not None and extent is not None and extent > 0:
+            if attrs.PARALLEL not in s.annotations:
+                self.counters[s.loop_var] = range(low, low + extent)
         return super().for_(s)
 
     def bind(self, s: Any) -> Any:
@@ -91,8 +92,6 @@ class ThreadScope(ScopedRewriter):
 
     def if_(self, s: Any) -> Any:
         """As in `ScopedRewriter`, remembering the conditions."""
-        from tilelang.ir.visit import any_changed
-
         old = [s.condition, s.then_case, s.else_case]
         new = [self.any(s.condition), None, None]
         with self._given(s.condition), self.prover.under(s.condition):
@@ -137,7 +136,8 @@ def _within(s: Any, outer: Threads) -> Threads:
     return Threads(((s.node.var, extent), *outer.axes), 0, count, count)
 
 
-def _group(s: Any, outer: Threads) -> Threads:
+def group_of(s: Any, outer: Threads) -> Threads:
+    """The threads that run the body of a `with T.ws(…):`."""
     said = dict(s.node).get("args", ())
     indices = [int(i) for i in said if isinstance(i, int)]
     if not indices or len(indices) != len(list(said)):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.closed_form import Lifter, any_holds, divided, lower
-from tilelang.ir.homes import FRAGMENT, REDUCER, Home, row_major, shape_of
+from tilelang.ir.homes import REDUCER, Home, row_major, shape_of
 from tilelang.ir.index_values import Opaque, evaluate, variables_of
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.tile_op import TileRegion
@@ -25,7 +25,7 @@ from tilelang.layout.fragment import Fragment
 from tilelang.layout.index_map import linear_index
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
-from tilelang.layout.slots import closed_slots, slots_of
+from tilelang.layout.slots import closed_slots, owners_reached, slots_of
 from tilelang.layout.spread import LANE, Spread, thread_ranges
 from tilelang.passes.thread_scope import ThreadScope
 
@@ -55,6 +55,7 @@ class Nest:
     round: Any
     lane: Any
     acts: Any = None  # condition under which a thread acts for all copies
+    conditions: int = 0  # how many were in force around the nest
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +75,8 @@ class TileAccess(ThreadScope):
         self.nest: Nest | None = None
         self.staged: dict[Any, Home] = {}
         self.written: set[Any] = set()
+        self.filled: set[Any] = set()  # staged tiles of which every element is certainly written
+        self.read: set[Any] = set()
         self.replaced: dict[Any, Any] = {}
 
     # --- accesses ---
@@ -90,6 +93,7 @@ class TileAccess(ThreadScope):
         home = self._home(e.source)
         if home is None:
             return super().load(e)
+        self.read.add(self._root(e.source))
         place = self._place(home, e.source, list(e.indices), e.span)
         return build.load(home.flat, [place], e.span)
 
@@ -102,8 +106,11 @@ class TileAccess(ThreadScope):
         if isinstance(home.layout, Fragment):
             return self._store_register(home, s)
         place = self._place(home, s.buffer, list(s.indices), s.span)
-        if s.buffer in self.staged or self._root(s.buffer) in self.staged:
-            self.written.add(self._root(s.buffer))
+        root = self._root(s.buffer)
+        if root in self.staged:
+            self.written.add(root)
+            if self._fills(home, s):
+                self.filled.add(root)
         stored = tirx.BufferStore(home.flat, self.any(s.value), [place], s.span)
         private = home.layout is None and str(s.buffer.scope()) != REDUCER
         return stored if private else self.acting(stored, s.span)
@@ -119,6 +126,7 @@ class TileAccess(ThreadScope):
         count = math.prod(n for n in extents if n is not None)
         if count > 1 and isinstance(home.layout, Fragment):
             raise Elsewhere(self._root(region.buffer))
+        self.read.add(self._root(region.buffer))
         start = self._place(home, region.buffer, list(region.mins), e.span)
         size = build.const(count, "int32", e.span)
         return build.region(home.flat, [(start, size)], e.span)
@@ -149,9 +157,7 @@ class TileAccess(ThreadScope):
             case Layout():
                 return self._offset(home, buffer, indices, span)
             case None:
-                return row_major(
-                    [self.any(i) for i in indices], shape_of(buffer), span
-                )
+                return row_major([self.any(i) for i in indices], shape_of(buffer), span)
 
     # --- registers ---
 
@@ -185,9 +191,24 @@ class TileAccess(ThreadScope):
                 raise Elsewhere(home.buffer)
             holders = thread_ranges(present, present | absent)
             guard = any_holds(holders, self._coordinates(s.span), s.span)
+        layout = self._layout(home)
+        written = np.where(needed & (held >= 0), touched.table, -1)
+        if self.running().all() and not owners_reached(layout, written):
+            raise Elsewhere(home.buffer)
         place = self._register(home, held, touched, s.span)
         stored = tirx.BufferStore(home.flat, self.any(s.value), [place], s.span)
         return stored if guard is None else tirx.IfThenElse(guard, stored, None, s.span)
+
+    def _fills(self, home: Home, s: Any) -> bool:
+        """Whether a store in a nest certainly reaches every element."""
+        if self.nest is None or len(self.conditions) > self.nest.conditions:
+            return False
+        try:
+            touched = self._elements(s.buffer, list(s.indices))
+        except Elsewhere:
+            return False
+        reached = np.unique(touched.table[touched.table >= 0])
+        return not touched.others and len(reached) == math.prod(home.shape)
 
     def _layout(self, home: Home) -> Fragment:
         assert isinstance(home.layout, Fragment)
@@ -217,9 +238,7 @@ class TileAccess(ThreadScope):
                 number = np.asarray(evaluate(index, values, self.bindings))
             outside = outside | (number < 0) | (number >= extent)
             total = total * extent + number
-        full = np.broadcast_shapes(
-            self._grid_shape(rank), np.shape(total), np.shape(outside)
-        )
+        full = np.broadcast_shapes(self._grid_shape(rank), np.shape(total), np.shape(outside))
         if math.prod(full) > MAX_ENTRIES:
             raise Elsewhere(self._root(buffer))
         table = np.where(np.broadcast_to(outside, full), -1, np.broadcast_to(total, full))
@@ -283,7 +302,7 @@ class TileAccess(ThreadScope):
         along = self._runs_along(indices, layout)
         known = {} if self.nest is None else dict(self.nest.known)
         if along:
-            known = {v: _at_first_lane(e) for v, e in known.items()}
+            known = {v: at_first_lane(e) for v, e in known.items()}
         lifter = _Lifter(self, known, self._coordinates(span))
         lifted = [lifter.lift(i, n) for i, n in zip(indices, layout.shape, strict=True)]
         offset: Expr = linear_index(layout.map(*lifted), layout.out_shape)
@@ -348,7 +367,7 @@ class _Lifter(Lifter):
         return super().atom(self._access.any(value), extent)
 
 
-def _at_first_lane(expr: Expr) -> Expr:
+def at_first_lane(expr: Expr) -> Expr:
     """`expr` with lane 0."""
     variables = [_variable(expr, position) for position in range(3)]
     variables[LANE] = Const(0)
@@ -375,6 +394,3 @@ def _raised(values: Any, rank: int) -> Any:
     """An array with axes of extent 1 after its own."""
     array = np.asarray(values)
     return array.reshape(*array.shape, *(1 for _ in range(rank - array.ndim)))
-
-
-__all__ = ["FRAGMENT", "Elsewhere", "Nest", "TileAccess"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from tilelang.program import expr as ex
 from tilelang.program import stmt as st
@@ -38,15 +38,24 @@ _ROLES: dict[str, tuple[AccessKind, ...]] = {
 }
 
 
+# Scalar operations that only read what they are given by reference; the others may write it.
+_READING: Final = ("any_of", "all_of", "atomic_load", "ldg", "lds", "print_buffer")
+_POINTER_KINDS: Final[dict[str, AccessKind]] = {"r": "read", "w": "write", "rw": "update"}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """One use of a buffer; `ranges` are the elements, points for single ones."""
+    """One use of a buffer; `ranges` are the elements, points for single ones.
+
+    Not `certain`: the address is taken, and nobody says what is done with it.
+    """
 
     buffer: Buffer
     ranges: tuple[Range, ...]
     kind: AccessKind
     span: Span | None
     stmt: st.Stmt
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,13 +193,24 @@ def _reads(expr: ex.Expr, stmt: st.Stmt) -> Iterator[Access]:
         if isinstance(node, ex.Load):
             yield Access(node.buffer, _points(node.indices), "read", node.span or stmt.span, stmt)
         elif isinstance(node, ex.Intrinsic):
-            for arg in node.args:
+            certain = node.name != "address_of"
+            for position, arg in enumerate(node.args):
                 if isinstance(arg, Region):
-                    # A reference handed to an intrinsic may be read and written.
-                    kind: AccessKind = "update" if node.name.startswith("atomic_") else "write"
-                    if node.name in ("atomic_store", "access_ptr", "address_of"):
-                        kind = "write"
-                    yield Access(arg.buffer, arg.ranges, kind, node.span or stmt.span, stmt)
+                    kind = _reference_kind(node, position)
+                    span = node.span or stmt.span
+                    yield Access(arg.buffer, arg.ranges, kind, span, stmt, certain)
+
+
+def _reference_kind(call: ex.Intrinsic, position: int) -> AccessKind:
+    """What a scalar operation does with the region it is given as operand `position`."""
+    said = dict(call.attrs).get("access")
+    if said is not None:
+        return _POINTER_KINDS[said]
+    if call.name.startswith(_READING) or (call.name.startswith("atomic_") and position > 0):
+        return "read"
+    if call.name.startswith("atomic_") and call.name != "atomic_store":
+        return "update"
+    return "write"  # it may be read too
 
 
 def _points(indices: tuple[ex.Expr, ...]) -> tuple[Range, ...]:

@@ -19,6 +19,7 @@ from typing import Final, Literal
 from tilelang import codegen, options
 from tilelang.codegen.cuda_binary import CudaBinary, KernelResources
 from tilelang.codegen.device_source import DeviceSource
+from tilelang.codegen.ptx_lines import source_line
 from tilelang.options import CompileOptions, PassConfigKey
 from tilelang.runtime.nvrtc import Compiled, Nvrtc, find_nvrtc
 from tilelang.runtime.programs import find_program
@@ -49,7 +50,12 @@ def compile_cuda(
         made = _run_nvcc(chosen, source.text, file_name, arch, flags)
     name = _name_of(chosen)
     if not made.ok:
-        raise error_for(tuple(_errors(source, made.log, name, arch, file_name)))
+        ptx = ""
+        if isinstance(chosen, Nvrtc) and _PTX_LINE.search(made.log):
+            # The assembler speaks of lines of PTX, which NVRTC gives only where there is none.
+            virtual = arch.replace("sm_", "compute_")
+            ptx = chosen.compile(source.text, file_name, _nvrtc_flags(chosen, virtual, flags)).ptx
+        raise error_for(tuple(_errors(source, made.log, name, arch, file_name, ptx)))
     return CudaBinary(
         arch, made.cubin, made.ptx, name, flags, parse_resources(made.log),
         tuple(_warnings(made.log)), made.log,
@@ -171,6 +177,7 @@ _MESSAGE: Final = re.compile(
     r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): (?P<kind>(?:catastrophic )?error|warning)\b[^:]*: "
     r"(?P<text>.*)$"
 )
+_PTX_LINE: Final = re.compile(r"ptx input, line (\d+)")
 _FATAL: Final = re.compile(r"^(ptxas|nvcc|nvlink)\b.*\b(error|fatal)\b\s*:")
 _VIA: Final = re.compile(r"at line (\d+)(?: of (\S+))?")
 
@@ -213,7 +220,7 @@ class _Said:
     line: int | None
 
 
-def _parse_errors(log: str, file_name: str) -> list[_Said]:
+def _parse_errors(log: str, file_name: str, ptx: str) -> list[_Said]:
     found: list[_Said] = []
     for line in log.splitlines():
         message = _MESSAGE.match(line)
@@ -225,15 +232,17 @@ def _parse_errors(log: str, file_name: str) -> list[_Said]:
             if via[2] is None or Path(via[2]).name == file_name:
                 found[-1] = replace(found[-1], line=int(via[1]))
         elif _FATAL.match(line) and "assembly aborted" not in line:
-            found.append(_Said(line, None))
+            at = _PTX_LINE.search(line) if ptx else None
+            where = None if at is None else source_line(ptx, int(at[1]), file_name)
+            found.append(_Said(line, where))
     return found or [_Said(log.strip().split("\n")[0] or "no message", None)]
 
 
 def _errors(
-    source: DeviceSource, log: str, compiler: str, arch: str, file_name: str
+    source: DeviceSource, log: str, compiler: str, arch: str, file_name: str, ptx: str = ""
 ) -> Iterator[Diagnostic]:
     """One TL806 that names the first error and labels the Python lines of all."""
-    said = _parse_errors(log, file_name)
+    said = _parse_errors(log, file_name, ptx)
     first, *others = said
     kept = _keep(source.text, file_name, log)
     span, label = None, ""

@@ -1,6 +1,9 @@
 // Types, vectors and conversions that every generated kernel uses.
 #pragma once
 
+// A variable that a kernel's author leaves unused is none of the compiler's business.
+#pragma nv_diag_suppress 177, 550
+
 #define TL_DEVICE __device__ __forceinline__
 #define TL_CONSTEXPR __host__ __device__ constexpr
 

@@ -20,10 +20,12 @@ struct minifloat {
     // denormals included; one exact multiplication puts that right.
     const float scale = __uint_as_float(uint32(254 - bias) << 23);
     float value = __uint_as_float(magnitude << (23 - mantissa)) * scale;
-    if (infinity_code >= 0 && int(magnitude) >= infinity_code)
-      value = int(magnitude) == infinity_code ? infinity<float>() : nan<float>();
-    if (infinity_code < 0 && nan_code >= 0 && int(one_zero ? code : magnitude) == nan_code)
-      return nan<float>();
+    if constexpr (infinity_code >= 0) {
+      if (int(magnitude) >= infinity_code)
+        value = int(magnitude) == infinity_code ? infinity<float>() : nan<float>();
+    } else if constexpr (nan_code >= 0) {
+      if (int(one_zero ? code : magnitude) == nan_code) return nan<float>();
+    }
     return __uint_as_float(__float_as_uint(value) | (sign << 31));
   }
 
@@ -40,7 +42,9 @@ struct minifloat {
     if (magnitude < smallest) result = __float2uint_rn(magnitude * quanta);
     const uint32 sign = __float_as_uint(x) >> 31;
     if (!one_zero || result != 0) result |= sign << sign_at;
-    if (nan_code >= 0 && x != x) result = nan_code;
+    if constexpr (nan_code >= 0) {
+      if (x != x) result = nan_code;
+    }
     return {uint8(result)};
   }
 };

@@ -1,0 +1,99 @@
+"""What may still be met by another thread, at one point of a launch?
+
+Pending: accesses since the last barrier. Under way: asynchronous ones that are not waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilelang.analysis.shared_accesses import Access, Event, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A pending access: where it was, how far in a barrier after it may stand, and whether the
+    lanes of each warp have met since."""
+
+    access: Access
+    path: tuple[Node, ...]
+    limit: int
+    lanes_met: bool = False
+
+
+@dataclass(slots=True)
+class State:
+    """`queues` are the groups under way, oldest first; the last one is still open."""
+
+    pending: dict[tuple[int, int, bool], Item] = field(default_factory=dict)
+    queues: dict[str, list[tuple[Access, ...]]] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        """An independent state with the same contents."""
+        return State(dict(self.pending), {k: list(v) for k, v in self.queues.items()})
+
+    def add(self, item: Item) -> None:
+        """`item` is pending from here on."""
+        self.pending.setdefault((id(item.access), item.limit, item.lanes_met), item)
+
+    def start(self, access: Access) -> None:
+        """An asynchronous access joins the open group of its queue."""
+        assert access.queue is not None
+        groups = self.queues.setdefault(access.queue, [()])
+        groups[-1] = _unique((*groups[-1], access))
+
+    def meet(self, level: str) -> None:
+        """A barrier of the block, or of each warp."""
+        items = [] if level == "block" else list(self.pending.values())
+        self.pending.clear()
+        for item in items:
+            self.add(Item(item.access, item.path, item.limit, True))
+
+    def queue_event(self, event: Event, path: tuple[Node, ...]) -> None:
+        """Close a group, or wait: what is complete becomes pending."""
+        assert event.queue is not None
+        groups = self.queues.setdefault(event.queue, [()])
+        if event.kind == "commit":
+            groups.append(())
+            return
+        while len(groups) - 1 > event.groups:
+            for access in groups.pop(0):
+                self.add(Item(access, path, len(path) - 1))
+
+    def join(self, other: State) -> None:
+        """Either state may be the one that is met; groups are aligned at the newest."""
+        for item in other.pending.values():
+            self.add(item)
+        for queue, groups in other.queues.items():
+            mine = self.queues.get(queue, [()])
+            length = max(len(mine), len(groups))
+            padded = [[()] * (length - len(g)) + list(g) for g in (mine, groups)]
+            self.queues[queue] = [_unique((*a, *b)) for a, b in zip(*padded, strict=True)]
+
+    def mapped(self, change: Callable[[Access], Access], limit: int) -> State:
+        """Every access changed; barriers go no further in than `limit`."""
+        found = State()
+        for item in self.pending.values():
+            inside = min(item.limit, limit)
+            found.add(Item(change(item.access), item.path, inside, item.lanes_met))
+        for queue, groups in self.queues.items():
+            found.queues[queue] = [_unique([change(a) for a in g]) for g in groups]
+        return found
+
+    def signature(self) -> Any:
+        """Equal for states with the same contents."""
+        queues = tuple(
+            (q, tuple(tuple(map(id, g)) for g in groups)) for q, groups in self.queues.items()
+        )
+        return frozenset(self.pending), queues
+
+    def accesses(self) -> set[int]:
+        """Everything pending or under way, by identity."""
+        found = {id(item.access) for item in self.pending.values()}
+        return found | {id(a) for groups in self.queues.values() for g in groups for a in g}
+
+
+def _unique(accesses: Sequence[Access]) -> tuple[Access, ...]:
+    return tuple({id(a): a for a in accesses}.values())

@@ -1,0 +1,99 @@
+"""Threads wait for each other where one touches in shared memory what another has, and only there.
+
+Before: A_s[tx] = A[tx]; C[tx] = A_s[63 - tx]
+After:  A_s[tx] = A[tx]; T.sync_threads(); C[tx] = A_s[63 - tx]
+
+Where only lanes of the same warp meet, they wait as a warp; where whole warps take a way that
+others do not, they wait at a barrier of their own. What cannot be kept apart is TL509.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tilelang.analysis.divergence import Divergence
+from tilelang.analysis.hazards import Barrier, BarrierPlan, Unordered, plan_barriers
+from tilelang.analysis.shared_accesses import Branch, LaunchTree, Leaf, Loop, Node, launch_tree
+from tilelang.ir import attrs, build, tirx
+from tilelang.ir.device_ops import call
+from tilelang.ir.spans import TirSpan, from_tir
+from tilelang.ir.visit import with_body
+from tilelang.passes.context import PassContext
+from tilelang_diagnostics.model import Label
+
+
+def insert_sync(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
+    """Insert the barriers that hazards in shared memory need."""
+    return with_body(func, _launches(func.body, ctx))
+
+
+def _launches(s: Any, ctx: PassContext) -> Any:
+    if isinstance(s, tirx.SeqStmt):
+        return build.seq([_launches(x, ctx) for x in s.seq], s.span)
+    if not isinstance(s, tirx.AttrStmt):
+        return s
+    if str(s.attr_key) != attrs.THREAD_EXTENT:
+        return tirx.AttrStmt(s.node, s.attr_key, s.value, _launches(s.body, ctx), s.span)
+    tree = launch_tree(s)
+    plan = plan_barriers(tree, Divergence(tree, s))
+    ctx.count("barriers", len(plan.before))
+    ctx.count("overlap questions", plan.queries)
+    for found in plan.unordered:
+        _report(found, ctx)
+    return _rebuilt(s, tree, plan) if plan.before else s
+
+
+def _rebuilt(s: Any, tree: LaunchTree, plan: BarrierPlan) -> Any:
+    """The launch with its barriers; the tree lists its statements in the same order."""
+    if isinstance(s, tirx.AttrStmt) and str(s.attr_key) == attrs.THREAD_EXTENT:
+        return tirx.AttrStmt(s.node, s.attr_key, s.value, _rebuilt(s.body, tree, plan), s.span)
+    return _statement(s, iter(tree.body), plan.before)
+
+
+def _statement(s: Any, nodes: Iterator[Node], before: Mapping[Node, Barrier]) -> Any:
+    if isinstance(s, tirx.SeqStmt):
+        return build.seq([_statement(x, nodes, before) for x in s.seq], s.span)
+    if isinstance(s, tirx.AttrStmt):
+        body = _statement(s.body, nodes, before)
+        return tirx.AttrStmt(s.node, s.attr_key, s.value, body, s.span)
+    node = next(nodes)
+    match node:
+        case Leaf():
+            new = s
+        case Loop(body=body):
+            inner = _statement(s.body, iter(body), before)
+            is_for = isinstance(s, tirx.For)
+            new = build.replace_body(s, inner) if is_for else tirx.While(s.condition, inner, s.span)
+        case Branch(then=then, orelse=orelse):
+            taken = _statement(s.then_case, iter(then), before)
+            other = s.else_case
+            other = None if other is None else _statement(other, iter(orelse), before)
+            new = tirx.IfThenElse(s.condition, taken, other, s.span)
+    barrier = before.get(node)
+    return new if barrier is None else build.seq([_barrier(barrier, s.span), new], s.span)
+
+
+def _barrier(barrier: Barrier, span: TirSpan) -> Any:
+    if barrier.level == "warp":
+        lanes = [] if barrier.mask is None else [build.const(barrier.mask, "uint32", span)]
+        return build.evaluate(call("sync_warp", lanes, span=span), span)
+    numbers = (barrier.name, barrier.count) if barrier.count else ()
+    operands = [build.const(n, "int32", span) for n in numbers]
+    return build.evaluate(call("sync_threads", operands, span=span), span)
+
+
+def _report(found: Unordered, ctx: PassContext) -> None:
+    first, second = found.first, found.second
+    what = "written" if second.kind != "read" else "read"
+    before = "written" if first.kind != "read" else "read"
+    place = from_tir(first.span)
+    ctx.report(
+        "TL509",
+        f"`{second.name}` is {what} where another thread may just have {before} it, and only some "
+        "threads come here",
+        second.span,
+        label=f"{what} here",
+        labels=() if place is None else (Label(place, f"{before} here"),),
+        help="end the `if` before this statement and begin it again: a barrier goes between",
+    )
