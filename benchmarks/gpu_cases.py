@@ -197,7 +197,8 @@ def _raw(value: Any) -> Any:
         import torch
 
         return value.detach().contiguous().view(torch.uint8).numpy().reshape(-1)
-    return np.ascontiguousarray(value).view(np.uint8).reshape(-1)
+    order = np.argsort([-s for s in value.strides], kind="stable")
+    return np.ascontiguousarray(value.transpose(order)).reshape(-1).view(np.uint8)
 
 
 def _strides(value: Any) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilelang.cli import main
-from tilelang.runtime import build, report
+from tilelang.runtime import build, devices, report
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setenv("COLUMNS", "100")
     build.forget()
     report._said.clear()
+    # Each command is a process of its own to its user.
+    devices._quiet.clear()
+    devices._announce.cache_clear()
 
     def command(*arguments: str) -> Result:
         status = main(arguments)

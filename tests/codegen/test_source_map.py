@@ -1,8 +1,11 @@
 """Where lines of generated source come from."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.cuda import golden_source, needs_nvdisasm, needs_nvrtc
+from tilelang.codegen.ptx_lines import source_line, source_lines
 from tilelang.codegen.source_map import Line, SourceMap, with_line_directives
 from tilelang.runtime.sass import disassemble
 from tilelang.runtime.toolchain_cuda import compile_cuda
@@ -12,10 +15,12 @@ from tilelang_diagnostics.model import Span
 KERNELS = __file__.replace("test_source_map.py", "kernels.py")
 
 
+PYTHON = Path(KERNELS).read_text().splitlines()
+
+
 def python_line(text: str) -> int:
     """The number of the first line of kernels.py that holds `text`."""
-    with open(KERNELS) as file:
-        return next(n for n, line in enumerate(file, 1) if text in line)
+    return next(n for n, line in enumerate(PYTHON, 1) if text in line)
 
 
 def test_every_statement_has_a_place():
@@ -36,9 +41,7 @@ def test_inlined_code_carries_its_calls():
     for line in copies:
         assert line.span.line == python_line('"handle", "cp_async bytes=16", A_shared') - 1
         assert [frame.function for frame in line.calls] == ["load_A"]
-        assert (
-            "load_A(A, A_shared" in open(KERNELS).read().splitlines()[line.calls[0].span.line - 1]
-        )
+        assert "load_A(A, A_shared" in PYTHON[line.calls[0].span.line - 1]
 
 
 @needs_nvrtc
@@ -99,3 +102,40 @@ def test_json_round_trip_and_look_up():
 def test_odd_file_names(path):
     (directive, _) = with_line_directives([Line("a", (span(1, path),))])
     assert directive.text == '#line 1 "back\\\\slash \\"quoted\\".py"'
+
+
+PTX = """\
+.visible .entry k(
+)
+{
+\t.loc\t2 14 3
+\tmov.u32 %r1, %tid.x;
+\t.loc\t1 60 5, function_name $L__info_string0, inlined_at 2 15 7
+\tbar.sync 0;
+\t.loc\t3 9 1
+\tret;
+}
+\t.file\t1 "/tl/barrier.h"
+\t.file\t2 "kernel.cu"
+\t.file\t3 "other.h"
+"""
+
+
+def test_lines_of_ptx():
+    assert source_line(PTX, 5, "kernel.cu") == 14
+    assert source_line(PTX, 7, "kernel.cu") == 15
+    assert source_line(PTX, 1, "kernel.cu") is None
+    assert source_lines(PTX, "kernel.cu")[:9] == [None, None, None, 14, 14, 15, 15, 15, 15]
+
+
+@needs_nvrtc
+def test_ptx_leads_back_to_the_source():
+    source = golden_source("gemm")
+    ptx = compile_cuda(source, Target("cuda", "sm_80")).ptx
+    places = source_lines(ptx, "main.cu")
+    found = {
+        source.source.at(line).text.strip().partition("(")[0]
+        for text, line in zip(ptx.splitlines(), places, strict=True)
+        if "mma.sync" in text and line is not None
+    }
+    assert found == {"tl::mma_m16n8k16_f32_f16_f16"}

@@ -340,7 +340,7 @@ def test_a_place_that_the_block_shifts_on_both_sides() -> None:
     """)  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs)
 def test_random_programs_have_no_race_and_no_barrier_to_spare(steps: Any) -> None:
     func = synchronised(emitted_program(steps))

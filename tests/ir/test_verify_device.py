@@ -66,7 +66,7 @@ def part(source, extent):
     ("stmt", "problem"),
     [
         (called("ldmatrix_x4", part(LOCAL, 8), part(SHARED, 8)), None),
-        (called("ldmatrix_x4", part(SHARED, 8), part(LOCAL, 8)),
+        (called("ldmatrix_x4", part(SHARED, 8), part(SHARED, 8)),
          "operand dst of T.ldmatrix_x4 is S of scope shared.dyn, not in local memory"),
         (called("mma_m16n8k16_f32_f16_f16", part(WIDE, 4), part(LOCAL, 8), part(LOCAL, 4)), None),
         (called("mma_m16n8k16_f32_f16_f16", part(WIDE, 4), part(LOCAL, 4), part(LOCAL, 4)),
@@ -112,5 +112,5 @@ def test_a_function_without_a_launch():
 def test_call_builder_refuses_what_the_row_does_not_allow():
     with pytest.raises(ValueError, match="needs the attribute bytes"):
         device_ops.call("cp_async", [part(SHARED, 8), part(SHARED, 8)], span=AT)
-    with pytest.raises(ValueError, match="operand dst of T.cp_async is not a region"):
+    with pytest.raises(ValueError, match=r"operand dst of .* is not a region"):
         device_ops.call("cp_async", [build.const(0, "int32"), part(SHARED, 8)], bytes=16, span=AT)

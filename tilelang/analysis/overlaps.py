@@ -96,7 +96,7 @@ class Overlaps:
         # Conditions count where they let their variables be enumerated; values that stand for
         # others must not decide them otherwise.
         known: list[Any] = []
-        for guard in dict.fromkeys((*x.guards, *y.guards)):
+        for guard in {id(g): g for g in (*x.guards, *y.guards)}.values():
             named = [v for v in _variables([guard]) if v not in own]
             if all(self._values_of(v, [*pieces, guard]) is not None for v in (*free, *named)):
                 free += [v for v in named if v not in free]
@@ -174,7 +174,9 @@ class Overlaps:
         for term in mixed:
             starts = starts + evaluate(term, values, {})
         mask = np.ones(sizes, dtype=bool)
-        for guard in (g for g in a.guards if g in known):
+        # By identity: == between expressions builds a comparison.
+        usable = {id(g) for g in known}
+        for guard in (g for g in a.guards if id(g) in usable):
             try:
                 mask = mask & np.asarray(evaluate(guard, values, {}), dtype=bool)
             except Opaque:

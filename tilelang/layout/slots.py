@@ -36,8 +36,6 @@ def slots_of(layout: Fragment, elements: NDArray[np.int64]) -> NDArray[np.int64]
 
 def owners_reached(layout: Fragment, elements: NDArray[np.int64]) -> bool:
     """Whether every thread that holds one of `elements[t, …]` (-1: none) is a thread `t` of it."""
-    if layout.replicas == 1:
-        return True
     keys, _ = _held(layout)
     threads = np.arange(elements.shape[0]).reshape(-1, *(1 for _ in elements.shape[1:]))
     touched = elements >= 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilelang.ir import build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.gpu_context import STAGE_SCOPE, GpuContext
-from tilelang.ir.homes import shape_of
+from tilelang.ir.homes import row_major, shape_of
 from tilelang.ir.tile_op import TileRegion
 from tilelang.layout.layout import Layout
 from tilelang.layout.loops import replicated
@@ -38,7 +38,9 @@ def gpu_reducer_init(op: ReducerInit, ctx: GpuContext) -> tirx.Stmt:
         start = build.cast(start, op.reducer.dtype, span)
         one = tirx.EQ(ctx.thread, ctx.const(0), span)
         value = build.select(one, start, neutral, lazy=True, span=span)
-    body = build.store(buffer, variables, value, span)
+    home = ctx.homes.find(buffer)
+    assert home is not None
+    body = build.store(home.flat, [row_major(variables, shape_of(buffer), span)], value, span)
     for var, extent in reversed(list(zip(variables, shape_of(buffer), strict=True))):
         body = ctx.unrolled(var, extent, body)
     return body
