@@ -155,13 +155,15 @@ def reference(
     return (left @ right,)
 
 
-def _case(name: str, precision: str | None = None, make: Any = gemm, **params: Any) -> KernelCase:
+def _case(
+    name: str, precision: str | None = None, make: Any = gemm, sizes: Any = None, **params: Any
+) -> KernelCase:
     needs_torch = any(
         str(params.get(key, "")).startswith(("bfloat", "float8")) for key in ("dtype", "other")
     )
     return KernelCase(
         name=f"gpu_{name}", row="gpu", tier=1, style="prim_func", make=make, inputs=inputs,
-        reference=reference, params=params, out_idx=(2,), targets=("cuda:sm_80",),
+        reference=reference, params=params, sizes=sizes or {}, out_idx=(2,), targets=("cuda:sm_80",),
         precision=(precision,), needs_torch=needs_torch or make is stages,
     )  # fmt: skip
 
@@ -208,5 +210,6 @@ CASES: tuple[KernelCase, ...] = (
           **_SMALL),
     _case("gemm_slices_of_k", make=slices, M=64, N=64, K=128, parts=4, by="k"),
     _case("gemm_slices_of_n", make=slices, M=64, N=128, K=32, parts=2, by="n"),
-    _case("gemm_stages", make=stages, M=64, N=64, K=256, block_K=64),
+    _case("gemm_stages", make=stages, M=64, N=64, K=256, block_K=64,
+          sizes={"transpose_B": True, "dtype": "bfloat16"}),
 )  # fmt: skip

@@ -83,7 +83,24 @@ def divided(expr: Expr, unit: int) -> Expr:
     """`expr // unit`, a power of two that divides it; also inside of an exclusive or."""
     if isinstance(expr, Binary) and expr.op == "^":
         return divided(expr.lhs, unit) ^ divided(expr.rhs, unit)
+    if isinstance(expr, Binary) and expr.op == "+" and _is_multiple(expr.lhs, unit):
+        return divided(expr.lhs, unit) + divided(expr.rhs, unit)
     return expr // unit
+
+
+def _is_multiple(expr: Expr, unit: int) -> bool:
+    """Whether a power of two visibly divides `expr`."""
+    match expr:
+        case Const():
+            return expr.value % unit == 0
+        case Binary("*", _, Const(value)) if value % unit == 0:
+            return True
+        case Binary("+" | "^" | "-", left, right):
+            return _is_multiple(left, unit) and _is_multiple(right, unit)
+        case Binary("%", inner, Const(value)) if value % unit == 0:
+            return _is_multiple(inner, unit)
+        case _:
+            return False
 
 
 class Lifter:
