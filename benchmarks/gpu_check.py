@@ -41,6 +41,9 @@ def build(
     from benchmarks.gpu_cases import all_cases
 
     out.mkdir(parents=True, exist_ok=True)
+    for old in out.iterdir():
+        if old.stem.isdigit():
+            old.unlink()
     rows: list[dict[str, Any]] = []
     failed = []
     for case in all_cases(count):

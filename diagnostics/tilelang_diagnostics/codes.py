@@ -426,6 +426,7 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, ValueError),
     Code("TL812", "launch-failed", "the device refused or aborted the launch",
          _ERROR, RuntimeError),
+    Code("TL813", "out-of-memory", "memory ran out", _ERROR, MemoryError),
     # Our own fault.
     Code("TL900", "internal-error", "the compiler failed; the kernel is not to blame",
          _ERROR, RuntimeError),

@@ -92,9 +92,12 @@ def _class_for(base: type[Exception]) -> type[CompileError]:
 
 
 def _combine(base: type[Exception]) -> type[CompileError]:
+    # A base with fields of its own has to make the object. Others may not: MemoryError refuses.
+    maker = base if base.__basicsize__ > Exception.__basicsize__ else Exception
+
     def new(cls: type[CompileError], *_: object, **__: object) -> CompileError:
         # OSError.__new__ would read our arguments as errno and strerror.
-        return base.__new__(cls)
+        return maker.__new__(cls)
 
     def init(
         self: CompileError,

@@ -66,11 +66,16 @@ places = st.builds(Place, st.sampled_from([1, 1, 0, 2]), st.sampled_from([0, 0, 
                    st.sampled_from([0, 1, 2]), st.integers(0, 2))  # fmt: skip
 touches = st.builds(Touch, st.integers(0, 1), st.booleans(), places)
 _plain = st.lists(touches, min_size=1, max_size=3).map(tuple)
-_some = st.builds(Some, st.integers(0, 1), st.sampled_from([0, 32]), _plain)
-_inner = st.builds(Repeat, st.sampled_from([1, 2, 3]), _plain)
-_bodies = st.lists(st.one_of(touches, touches, _some, _inner), min_size=1, max_size=4).map(tuple)
-_loops = st.builds(Repeat, st.sampled_from([None, 2, 5]), _bodies)
-programs = st.lists(st.one_of(touches, _some, _loops), min_size=1, max_size=4).map(tuple)
+
+def programs(branches: bool = True) -> st.SearchStrategy[tuple[Step, ...]]:
+    """Programs of a few statements, with branches (some divergent) or without."""
+    some = st.builds(Some, st.integers(0, 1), st.sampled_from([0, 32]), _plain)
+    inner = st.builds(Repeat, st.sampled_from([1, 2, 3]), _plain)
+    steps = st.one_of(touches, touches, inner, *[some] * branches)
+    loops = st.builds(
+        Repeat, st.sampled_from([None, 2, 5]), st.lists(steps, min_size=1, max_size=4).map(tuple)
+    )
+    return st.lists(st.one_of(touches, loops, *[some] * branches), min_size=1, max_size=4).map(tuple)
 
 
 class _Emitter:

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tilelang.dtypes import dtype
 from tilelang.program.buffer import Buffer
@@ -51,6 +52,30 @@ HALF = signature(tensor("A", (4,), "bfloat16"))
 f32 = lambda *shape: np.zeros(shape, np.float32)  # noqa: E731
 odd = np.zeros(4 * 4 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(4, 4)
 transposed = torch.zeros(4, 8).T
+nested = torch.nested.nested_tensor([torch.zeros(4), torch.zeros(3)], layout=torch.jagged)
+freed = torch.zeros(2, 4)
+freed.untyped_storage().resize_(0)
+with FakeTensorMode():
+    fake = torch.zeros(2, 4)
+WITHOUT_MEMORY = (
+    "call the kernel on the tensors themselves, outside of torch.compile, torch.func and "
+    "FakeTensorMode, and not after its storage was freed"
+)
+
+
+class Exchanged:
+    """What a broken library hands out."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def __dlpack_device__(self) -> Any:
+        return self.device
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return 3
+
+
 
 WRONG: list[tuple[str, Signature, tuple[Any, ...], dict[str, Any], str, str, str | None]] = [
     ("missing", PLAIN, (f32(2, 4),), {}, "TL701",
@@ -94,10 +119,34 @@ WRONG: list[tuple[str, Signature, tuple[Any, ...], dict[str, Any], str, str, str
      "pass torch.tensor(...) or numpy.array(...)"),
     ("sparse", PLAIN, (torch.zeros(2, 4).to_sparse(), torch.zeros(4, 3)), {}, "TL709",
      "argument `A` of `scale` is a sparse tensor (torch.sparse_coo), expected a tensor",
+     "pass A.to_dense()"),
+    ("nested", PLAIN, (nested, torch.zeros(4, 3)), {}, "TL709",
+     "argument `A` of `scale` is a nested tensor, expected a tensor",
+     "pass A.values() or a padded tensor"),
+    ("negated", PLAIN, (torch._neg_view(torch.zeros(2, 4)), torch.zeros(4, 3)), {}, "TL709",
+     "argument `A` of `scale` is a view whose elements are negated or conjugated when they are "
+     "read, expected a tensor", "pass A.resolve_conj().resolve_neg()"),
+    ("freed", PLAIN, (freed, torch.zeros(4, 3)), {}, "TL709",
+     "argument `A` of `scale` is a Tensor without memory, expected a tensor", WITHOUT_MEMORY),
+    ("fake", PLAIN, (fake, torch.zeros(4, 3)), {}, "TL709",
+     "argument `A` of `scale` is a FakeTensor without memory, expected a tensor", WITHOUT_MEMORY),
+    ("masked", PLAIN, (np.ma.masked_array(f32(2, 4), True), f32(4, 3)), {}, "TL709",
+     "argument `A` of `scale` is a masked array, whose mask the kernel would not see, expected a "
+     "tensor", "pass A.filled(...), and the mask as a tensor of its own"),
+    ("no item size", PLAIN, (np.zeros((2, 4), "V0"), f32(4, 3)), {}, "TL709",
+     "argument `A` of `scale` has strides that are no multiple of its element size, expected a "
+     "tensor", "pass a NumPy array, a PyTorch tensor, or an object with __dlpack__"),
+    ("no capsule", PLAIN, (Exchanged((1, 0)), f32(4, 3)), {}, "TL709",
+     "argument `A` of `scale` is a Exchanged that cannot be exchanged (PyCapsule_GetPointer called "
+     "with invalid PyCapsule object), expected a tensor",
+     "pass a NumPy array, a PyTorch tensor, or an object with __dlpack__"),
+    ("no dlpack device", PLAIN, (Exchanged(None), f32(4, 3)), {}, "TL709",
+     "argument `A` of `scale` is a Exchanged that cannot be exchanged (cannot unpack non-iterable "
+     "NoneType object), expected a tensor",
      "pass a NumPy array, a PyTorch tensor, or an object with __dlpack__"),
     ("byte order", PLAIN, (f32(2, 4).astype(">f4"), f32(4, 3)), {}, "TL709",
      "argument `A` of `scale` has byte-swapped elements (>f4), expected a tensor",
-     "pass a NumPy array, a PyTorch tensor, or an object with __dlpack__"),
+     "pass A.astype(np.float32)"),
     ("dim conflict", signature(A, tensor("C", (M,))), (f32(2, 4), f32(3)), {}, "TL711",
      "dimension 0 of argument `C` of `scale` is 3, but M is 2 by argument `A`", None),
     ("none", PLAIN, (None, f32(4, 3)), {}, "TL717",
@@ -274,3 +323,26 @@ def test_lazily_negated_tensors_are_refused() -> None:
     x = torch.zeros(2, 4, dtype=torch.complex64).conj().imag
     with pytest.raises(CompileError, match="resolve_neg"):
         bind(signature(A), (x,), {})
+
+
+def test_results_without_memory_are_refused() -> None:
+    declared = signature(A, tensor("C", (M,)), out_idx=-1)
+    x = torch.zeros(2, 4)
+    with FakeTensorMode(), pytest.raises(CompileError) as caught:
+        bind(declared, (x,), {})
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.help) == ("TL709", WITHOUT_MEMORY)
+    assert found.message == "result `C` of `scale` is a FakeTensor without memory"
+
+
+@pytest.mark.parametrize("x", [f32(2, 4), torch.zeros(2, 4)], ids=["numpy", "torch"])
+@pytest.mark.parametrize("extent", [1 << 50, 1 << 61])
+def test_a_result_there_is_no_room_for(x: Any, extent: int) -> None:
+    declared = signature(A, tensor("C", (M, extent)), out_idx=-1)
+    with pytest.raises(MemoryError) as caught:
+        bind(declared, (x,), {})
+    assert isinstance(caught.value, CompileError)
+    (found,) = caught.value.diagnostics
+    size = "8.0 PiB" if extent == 1 << 50 else "16384.0 PiB"
+    assert found.message == f"there is no memory for result `C` of `scale`: {size} on cpu"
+    assert found.code == "TL813"

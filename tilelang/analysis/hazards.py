@@ -351,20 +351,27 @@ class _Planner:
         extent = None if node.extent is None else build.int_value(node.extent)
         runs = _ROUNDS if extent is None else min(extent, _ROUNDS)
         ends: list[State] = []
-        first = state
+        first, done = state, False
         for turn in range(runs):
             with self.moved.at(node, turn):
                 self._block(node.body, first, path, region)
             first = first.mapped(lambda a: a, len(path))
             ends.append(first.copy())
-            if not first.accesses() & before.accesses():
+            done = not first.accesses() & before.accesses()
+            if done:
                 break
         steady = self._repeat(node, path, region)
-        # With a known number of iterations, only the last ones are met by what follows.
-        ends = [*ends[-1:], steady] if extent is not None else [*ends, steady]
         state.pending, state.queues = {}, {}
-        if extent is None or extent <= 0:
+        if extent is not None and extent > 0:
+            # What follows meets the last iteration, which is known.
+            last = steady.mapped(lambda a: self.moved.last(a, node), len(path) - 1)
+            if len(ends) < extent:
+                ends = [last] if done else [*ends[-1:], last]
+            else:
+                ends = ends[-1:]
+        else:
             state.join(before)
+            ends.append(steady)
         for end in ends:
             state.join(end.mapped(lambda a: self.moved.quantified(a, node), len(path) - 1))
 

@@ -103,6 +103,10 @@ class Moved:
         """`a` in an iteration of a loop that is over: which one is not known."""
         return self._kept(("any", id(a), id(loop)), a, lambda: _quantified(a, loop))
 
+    def last(self, a: Access, loop: Loop) -> Access:
+        """`a`, seen from an arbitrary iteration, as the last one of a known number sees it."""
+        return self._kept(("last", id(a), id(loop)), a, lambda: _at_last(a, loop))
+
     def back(self, a: Access, loop: Loop) -> Access:
         """`a` as an iteration later sees it: one earlier than it did."""
         if loop.var is None:
@@ -145,6 +149,14 @@ def _earlier(a: Access, loop: Loop) -> Access:
     # There is none before the first.
     exists = tirx.GT(loop.var, loop.low, a.span)
     return replace(moved, guards=(*moved.guards, exists))
+
+
+def _at_last(a: Access, loop: Loop) -> Access:
+    known = _range_of(loop) if loop.var is not None else None
+    if not known or not _mentions(a, {loop.var}):
+        return a
+    last = build.const(known[-1], build.dtype_of(loop.var), a.span)
+    return _substituted(a, {loop.var: last})
 
 
 def _quantified(a: Access, loop: Loop) -> Access:

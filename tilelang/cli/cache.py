@@ -7,6 +7,7 @@ import click
 from tilelang.cli.output import table
 from tilelang.runtime.build import is_cache_enabled
 from tilelang.runtime.cache import KernelCache
+from tilelang.runtime.tensors import size_text
 
 
 @click.group("cache")
@@ -25,7 +26,7 @@ def info() -> int:
         [
             ("folder", str(found.root)),
             ("kernels", str(found.kernels)),
-            ("size", f"{_size(found.bytes)} of {_size(found.limit)}"),
+            ("size", f"{size_text(found.bytes)} of {size_text(found.limit)}"),
             ("enabled", "yes" if is_cache_enabled() else "no (TILELANG_DISABLE_CACHE)"),
             ("writable", "yes" if found.problem is None else f"no: {found.problem}"),
         ]
@@ -40,12 +41,3 @@ def clear() -> int:
     count = cache.clear()
     table([("dropped", f"{count} kernel{'s' * (count != 1)} from {cache.root}")])
     return 0
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"

@@ -94,8 +94,11 @@ def _report(error: Exception, argv: list[str]) -> int:
     if isinstance(error, CompileError):
         show(error.diagnostics, error.sources)
         return 3 if any(d.code.startswith("TL9") for d in error.diagnostics) else 1
-    from tilelang.runtime.crash import internal_error
+    from tilelang.runtime.crash import internal_error, out_of_memory
 
+    if isinstance(error, MemoryError):
+        show(out_of_memory(f"for tilelang {' '.join(argv)}", error).diagnostics)
+        return 1
     show((internal_error(error, f"running tilelang {' '.join(argv)}", files=_files(argv)),))
     return 3
 

@@ -40,6 +40,8 @@ LOOP_ATTR_PREFIX: Final = "tl.loop."  # whatever else the user attached, by the 
 ALLOC_PREFIX: Final = "tl.alloc."  # attributes of the program buffer, by its own names
 TILE_LAYOUT: Final = "tl.layout"  # where its elements lie: a Held Layout or Fragment
 FLAT: Final = "tl.flat"  # the one-dimensional buffer that holds them
+VIEW: Final = "tl.view"  # that buffer shows the registers of another: nothing is allocated
+VERSIONS: Final = "tl.versions"  # how many copies of a pipelined buffer there are
 
 # Keys of T.annotate_… statements that passes act upon.
 SAFE_VALUE: Final = "safe_value"

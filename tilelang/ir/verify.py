@@ -140,6 +140,8 @@ class _Checker:
             self.expr(extent, s)
         self._buffer(s.buffer)
         self._known.add(s.buffer)
+        if (flat := s.annotations.get(attrs.FLAT)) is not None:
+            self._known.add(flat)  # the storage of the tile, which takes its place later
 
     def _DeclBuffer(self, s: Any) -> None:
         self.expr(s.data, s)

@@ -1,7 +1,7 @@
 """In which register slot does a thread find the elements it works on?
 
-    >>> held = slots_of(accumulator, threads, elements)     # -1 where the thread does not hold it
-    >>> closed_slots(held)                                  # over (thread, the other axes)
+    held = slots_of(accumulator, threads, elements)     # -1 where the thread does not hold it
+    closed_slots(held)                                  # over (thread, the other axes)
 
 A closed form that does not depend on the thread names registers; one that does needs memory that
 can be indexed.
@@ -9,12 +9,14 @@ can be indexed.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tilelang.layout.digits import recognise
 from tilelang.layout.expr import Expr, Var, evaluate
 from tilelang.layout.fragment import Fragment
+from tilelang.layout.index_map import IndexMap
 from tilelang.layout.lazy import np
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ def slots_of(layout: Fragment, elements: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def owners_reached(layout: Fragment, elements: NDArray[np.int64]) -> bool:
-    """Whether every thread that holds one of `elements[t, …]` (-1: none) is a thread `t` of it."""
+    """Whether every thread that holds an element which some thread works on, `elements[t, …]`
+    (-1: none), is one of those that work on it."""
     keys, _ = _held(layout)
     threads = np.arange(elements.shape[0]).reshape(-1, *(1 for _ in elements.shape[1:]))
     touched = elements >= 0
@@ -61,6 +64,31 @@ def closed_slots(table: NDArray[np.int64]) -> Expr | None:
         return None
     closed = recognise(table[None])
     return None if closed is None else closed.expressions()[0]
+
+
+def seen_as(layout: Fragment, bits: int, other: int, shape: tuple[int, ...]) -> Fragment | None:
+    """A tile of elements of `bits`, seen as `shape` elements of `other` bits in the same registers;
+    None where an element would be put together from registers that lie apart."""
+    places = layout.map.table.reshape(2, layout.size, layout.replicas)
+    if other >= bits:
+        count = other // bits
+        if layout.size % count:
+            return None
+        groups = places.reshape(2, -1, count, layout.replicas)
+        first = groups[:, :, :1]
+        steps = np.arange(count).reshape(1, count, 1)
+        apart = (groups[0] != first[0]).any() or (groups[1] != first[1] + steps).any()
+        if apart or (first[1] % count).any():
+            return None
+        table = np.stack([first[0, :, 0], first[1, :, 0] // count])
+    else:
+        count = bits // other
+        steps = np.arange(count).reshape(1, count, 1)
+        thread = np.repeat(places[0][:, None], count, axis=1)
+        table = np.stack([thread, places[1][:, None] * count + steps])
+    if table[0].size != math.prod(shape) * layout.replicas:
+        return None
+    return Fragment.of_map(IndexMap.of_table(table.reshape(2, *shape, layout.replicas)))
 
 
 def depends_on(expr: Expr, position: int) -> bool:

@@ -15,14 +15,15 @@ from typing import Any
 
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.homes import FRAGMENT, PRIVATE, SHARED, Home, flat_buffer, said_of
+from tilelang.ir.homes import FRAGMENT, PRIVATE, SHARED, Home, flat_buffer, said_of, shape_of
 from tilelang.ir.nests import nest_extents, opens_nest
 from tilelang.ir.spans import from_tir
 from tilelang.ir.tile_op import called_op
-from tilelang.ir.visit import with_body
+from tilelang.ir.visit import storage_roots, with_body
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.loops import ordinary
+from tilelang.layout.slots import seen_as
 from tilelang.layout.spread import Spread
 from tilelang.layouts.layout_map import Entry, LaunchLayouts
 from tilelang.ops import OP_BY_NAME
@@ -41,6 +42,9 @@ class _Apply(ThreadScope):
         super().__init__(func)
         found = ctx.layouts
         self._launches = iter(() if found is None else found.launches)
+        self._ctx = ctx
+        self._roots = storage_roots(func.body)
+        self._made: dict[Any, Home] = {}
         self._inside = False
         self._buffers: dict[tuple[str, Span | None], list[Entry]] = {}
         self._loops: dict[Span | None, list[Entry]] = {}
@@ -78,7 +82,34 @@ class _Apply(ThreadScope):
         elif scope not in PRIVATE or (len(shape) == 1 and scope == "local"):
             return s
         home = Home(buffer, layout, flat_buffer(buffer, layout, s.span))
+        self._made[buffer] = home
         return tirx.AllocBuffer(buffer, {**dict(s.annotations), **said_of(home)}, s.span)
+
+    def decl(self, s: Any) -> Any:
+        """A fragment seen as elements of another width gets a home of its own."""
+        root = self._roots.get(s.buffer)
+        home = None if root is None else self._made.get(root)
+        if home is None or not isinstance(home.layout, Fragment):
+            return super().decl(s)
+        if str(root.dtype) == str(s.buffer.dtype):
+            return super().decl(s)
+        bits = [find_dtype(str(b.dtype)).bits for b in (root, s.buffer)]
+        layout = seen_as(home.layout, bits[0], bits[1], shape_of(s.buffer))
+        if layout is None:
+            self._ctx.report(
+                "TL304", f"`{s.buffer.name}` shows registers of `{root.name}` that lie apart",
+                s.span, help="copy through shared memory to see a fragment as another type",
+            )  # fmt: skip
+            return super().decl(s)
+        flat = flat_buffer(s.buffer, layout, s.span)
+        said = {**said_of(Home(s.buffer, layout, flat)), attrs.VIEW: True}
+        return build.seq(
+            [
+                build.declare(flat, build.data_of(home.flat, s.span), s.span),
+                tirx.AllocBuffer(s.buffer, said, s.span),
+            ],
+            s.span,
+        )
 
     def _fragment(self, buffer: Any, shape: tuple[int, ...]) -> Fragment:
         entry = self._entry(buffer)

@@ -8,13 +8,13 @@ After:  for i0, i1 in T.Parallel(64, 32): A_s[i0, i1] = A[by * 64 + i0, k * 32 +
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from tilelang.ir import attrs, tirx
+from tilelang.ir import attrs, build, tirx
 from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.tile_op import TileRegion, called_op
-from tilelang.ir.visit import collect, with_body
+from tilelang.ir.visit import Rewriter, collect, with_body
 from tilelang.layout.fragment import Fragment
 from tilelang.layouts.machine import machine_of
 from tilelang.ops import OP_BY_NAME
@@ -29,6 +29,10 @@ def lower_gpu_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Lower every tile operation for threads that cooperate."""
     lowered = _Lower(func, ctx).any(func.body)
     return with_body(func, lowered).with_attr(attrs.STAGE, "loops")
+
+
+# Memory of which each thread has its own: what works on it, every thread does for itself.
+OWN: Final = ("local", "local.var")
 
 
 class _Lower(ThreadScope):
@@ -60,7 +64,10 @@ class _Lower(ThreadScope):
         op = OP_BY_NAME.get(name or "")
         if op is None:
             return super().evaluate(s)
-        return op.from_call(s.value).lower(self._context(s.span))
+        made = op.from_call(s.value)
+        if any(region.scope in OWN for region in (*made.reads(), *made.writes())):
+            return _by_each_thread(made.lower_cpu(self._context(s.span)))
+        return made.lower(self._context(s.span))
 
     def _context(self, span: TirSpan) -> GpuContext:
         return GpuContext(
@@ -69,3 +76,17 @@ class _Lower(ThreadScope):
             threads=self.threads.count, thread=self.threads.number(span), homes=self.homes,
             layout=self._layout, counters=dict(self.counters), bindings=dict(self.bindings),
         )  # fmt: skip
+
+
+def _by_each_thread(stmt: tirx.Stmt) -> tirx.Stmt:
+    """Loops that nobody shares."""
+    return _Sequential().any(stmt)
+
+
+class _Sequential(Rewriter):
+    def for_(self, s: Any) -> Any:
+        body = self.any(s.body)
+        if int(s.kind) != int(tirx.ForKind.PARALLEL):
+            return build.replace_body(s, body)
+        kind = "SERIAL" if build.int_value(s.extent) is None else "UNROLLED"
+        return build.loop(s.loop_var, s.extent, body, kind=kind, low=s.min, span=s.span)

@@ -192,7 +192,7 @@ class TileAccess(ThreadScope):
             holders = thread_ranges(present, present | absent)
             guard = any_holds(holders, self._coordinates(s.span), s.span)
         layout = self._layout(home)
-        written = np.where(needed & (held >= 0), touched.table, -1)
+        written = np.where(needed, touched.table, -1)
         if self.running().all() and not owners_reached(layout, written):
             raise Elsewhere(home.buffer)
         place = self._register(home, held, touched, s.span)
@@ -344,6 +344,8 @@ class TileAccess(ThreadScope):
         flat = s.annotations.get(attrs.FLAT)
         if flat is None:
             return s
+        if attrs.VIEW in s.annotations:
+            return build.nothing(s.span)
         said = {
             k: v for k, v in dict(s.annotations).items()
             if k not in (attrs.FLAT, attrs.TILE_LAYOUT)

@@ -6,10 +6,11 @@ the first call of a kind and for calls that are wrong. `fast_call` does the rest
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.expr import Var
@@ -24,11 +25,15 @@ from tilelang.runtime.tensors import (
     TensorView,
     elements_per_item,
     empty,
+    size_text,
     storage_names,
     view_of,
 )
 from tilelang_diagnostics import diagnose, did_you_mean, raise_for
 from tilelang_diagnostics.model import Diagnostic, Label, Span
+
+# Bytes no address space has.
+_LARGEST: Final = 1 << 63
 
 
 @dataclass(slots=True)
@@ -171,7 +176,7 @@ class _Binder:
             view = view_of(value)
         except NotATensor as error:
             self.report("TL709", f"argument `{buffer.name}` of `{self.name}` {error}, "
-                        "expected a tensor", _how_to_make_tensor(value),
+                        "expected a tensor", error.help_for(buffer.name) or _how_to_make_tensor(value),
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
             return None
         self.check_device(buffer, view)
@@ -369,18 +374,42 @@ class _Binder:
                     return
                 shape.append(size)
             shape[-1:] = [-(-n // elements_per_item(buffer.dtype)) for n in shape[-1:]]
-            try:
-                result = empty(shape, buffer.dtype, self.family, self.device)
-            except (ValueError, ImportError) as error:
-                self.report("TL702", f"result `{buffer.name}` of `{self.name}` cannot be made as "
-                            f"{self.bound.family} {buffer.dtype.name}: {error}",
-                            "pass PyTorch tensors", span=buffer.span)  # fmt: skip
+            if not self.make_result(buffer, shape):
                 return
+
+    def make_result(self, buffer: Buffer, shape: list[int]) -> bool:
+        size = math.prod(shape) * buffer.dtype.bytes
+        if size >= _LARGEST:
+            self.no_room(buffer, shape, size)
+            return False
+        try:
+            result = empty(shape, buffer.dtype, self.family, self.device)
             view = view_of(result)
-            self.bound.results.append(result)
-            self.bound.addresses[buffer] = view.address
-            if self.bound.device is None:
-                self.bound.device = device_index(view.device)
+        except NotATensor as error:  # torch.empty under FakeTensorMode
+            self.report("TL709", f"result `{buffer.name}` of `{self.name}` {error}",
+                        error.help_for(buffer.name), span=buffer.span)  # fmt: skip
+            return False
+        except (ValueError, ImportError) as error:
+            self.report("TL702", f"result `{buffer.name}` of `{self.name}` cannot be made as "
+                        f"{self.bound.family} {buffer.dtype.name}: {error}",
+                        "pass PyTorch tensors", span=buffer.span)  # fmt: skip
+            return False
+        except (MemoryError, RuntimeError):
+            # PyTorch says with a RuntimeError that there is no memory, and nothing else can go
+            # wrong with an allocation whose dtype and size are known to be fine.
+            self.no_room(buffer, shape, size)
+            return False
+        self.bound.results.append(result)
+        self.bound.addresses[buffer] = view.address
+        if self.bound.device is None:
+            self.bound.device = device_index(view.device)
+        return True
+
+    def no_room(self, buffer: Buffer, shape: list[int], size: int) -> None:
+        self.report("TL813", f"there is no memory for result `{buffer.name}` of `{self.name}`: "
+                    f"{size_text(size)} on {self.device}",
+                    "call it with smaller sizes, or free what is not needed",
+                    span=buffer.span, label=f"has shape {tuple(shape)} here")  # fmt: skip
 
     def unknown(self, dim: Dim) -> list[Var]:
         return [v for v in dim_vars(dim) if v not in self.bound.dims]

@@ -85,7 +85,8 @@ class CpuKernel:
         Returns when all blocks are done. Memory behind the addresses must stay alive until then;
         it may have any alignment down to that of one element. A grid with an axis of size zero
         or less launches nothing. Raises `CpuAssertionError` when an assertion of the kernel
-        fails; launches after the failing one do not run.
+        fails; launches after the failing one do not run. Raises `MemoryError` when there is no
+        room for the tiles of a block.
         """
         slots = self._pack.pack(*values)
         sizes = (ctypes.c_int64 * self._extra)()
@@ -152,7 +153,10 @@ class Scratch:
     """Memory for a kernel's own use, aligned to a cache line."""
 
     def __init__(self, size: int) -> None:
-        self._memory = (ctypes.c_char * (max(0, size) + _SCRATCH_ALIGN))()
+        try:
+            self._memory = (ctypes.c_char * (max(0, size) + _SCRATCH_ALIGN))()
+        except (MemoryError, OverflowError):
+            raise MemoryError(f"{size} bytes for the tiles of one block") from None
         start = ctypes.addressof(self._memory)
         self.address = -(-start // _SCRATCH_ALIGN) * _SCRATCH_ALIGN
         self.size = size

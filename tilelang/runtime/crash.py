@@ -19,7 +19,7 @@ from typing import Final
 
 from tilelang import options
 from tilelang.version import VERSION
-from tilelang_diagnostics import CompileError, SourceMap, diagnose, error_for
+from tilelang_diagnostics import CompileError, SourceMap, diagnose, error_for, failure
 from tilelang_diagnostics.model import Diagnostic, Span
 
 _HELP: Final = "please report it with this file, which holds the kernel, the versions and the error"
@@ -39,10 +39,23 @@ def guarded(what: str, span: Span | None = None, files: Sequence[str] = ()) -> I
         found = getattr(error, "diagnostics", None)
         if isinstance(found, tuple) and found and all(isinstance(d, Diagnostic) for d in found):
             raise error_for(found) from None
+        if isinstance(error, MemoryError):
+            raise out_of_memory(f"for {what}", error, span) from error
         missing = _missing_dependency(error)
         if missing is not None:
             raise error_for((missing,)) from error
         raise error_for((internal_error(error, what, span, files),)) from error
+
+
+def out_of_memory(what: str, error: MemoryError, span: Span | None = None) -> CompileError:
+    """TL813: memory ran out, which is not our fault and needs no reproducer."""
+    return failure(
+        "TL813",
+        f"there is not enough memory {what}",
+        span,
+        notes=(_first_line(error),) if str(error).strip() else (),
+        help="choose smaller sizes or tiles, or free what is not needed",
+    )
 
 
 def internal_error(

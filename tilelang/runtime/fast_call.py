@@ -158,6 +158,8 @@ class _Writer:
             self.strides(index, buffer)
         address = "data_ptr()" if self.family == "torch" else "__array_interface__['data'][0]"
         self.checks.append(f"p{index} = {name}.{address}")
+        if self.family == "torch":  # one whose memory was freed has address 0
+            self.require(f"p{index} or not {name}.numel()")
         size = self.place.alignment_of(buffer)
         if size > 1:
             self.addresses.setdefault(size, []).append(f"p{index}")
@@ -229,11 +231,12 @@ class _Writer:
             where = "'cpu'" if self.place.kind == "cpu" else "d"
             device = f", device={where}" if self.family == "torch" else ""
             lines.append(f"r{i} = empty({shape}, dtype=R{i}{device})")
-            self.values[buffer] = (
-                f"r{i}.data_ptr()"
-                if self.family == "torch"
-                else f"r{i}.__array_interface__['data'][0]"
-            )
+            self.values[buffer] = f"r{i}.__array_interface__['data'][0]"
+            if self.family == "torch":
+                # Under FakeTensorMode what `empty` makes has no memory.
+                lines += [f"q{i} = r{i}.data_ptr()",
+                          f"if not q{i} and r{i}.numel(): return NO_FAST_PATH"]  # fmt: skip
+                self.values[buffer] = f"q{i}"
         return lines
 
     def returned(self) -> str:

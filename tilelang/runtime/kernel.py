@@ -19,13 +19,14 @@ from tilelang.program.stmt import Function
 from tilelang.runtime.arguments import bind
 from tilelang.runtime.build import Built
 from tilelang.runtime.cpu import CpuAssertionError
+from tilelang.runtime.crash import out_of_memory
 from tilelang.runtime.effects import written_parameters
 from tilelang.runtime.fast_call import NO_FAST_PATH, make_fast_call
 from tilelang.runtime.place import Place, place_of
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
 from tilelang.runtime.tensors import Family
 from tilelang.target import Target
-from tilelang_diagnostics import failure
+from tilelang_diagnostics import CompileError, failure
 from tilelang_diagnostics.model import Diagnostic, Span
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ class JITKernel:
             return self._slow_call(args, kwargs)
         except CpuAssertionError as failed:
             raise _assertion_error(failed, self.name) from None
+        except MemoryError as error:
+            if isinstance(error, CompileError):
+                raise
+            raise out_of_memory(f"to run {self.name}", error, self.signature.span) from None
 
     def _slow_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if self._place.kind != "cpu":

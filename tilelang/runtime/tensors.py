@@ -18,7 +18,18 @@ Family = Literal["torch", "numpy"]
 
 
 class NotATensor(Exception):
-    """The argument is no tensor, or one whose memory cannot be had; `str` says why."""
+    """The argument is no tensor, or one whose memory cannot be had; `str` says why.
+
+    `help` says what to pass instead of `NAME`, where that depends on why.
+    """
+
+    def __init__(self, why: str, help: str | None = None) -> None:
+        super().__init__(why)
+        self.help = help
+
+    def help_for(self, name: str) -> str | None:
+        """What to pass instead of the argument `name`."""
+        return None if self.help is None else self.help.replace("NAME", name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,16 @@ def empty(shape: Sequence[int], dtype: DType, family: Family, device: str = "cpu
     return numpy.empty(tuple(shape), dtype=numpy_dtype(dtype))
 
 
+def size_text(count: int) -> str:
+    """A number of bytes as a person reads it: `14.6 TiB`."""
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if size < 1024 or unit == "PiB":
+            break
+        size /= 1024
+    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
 def numpy_dtype(dtype: DType) -> Any:
     """The NumPy dtype that stores `dtype`: NumPy's own, else that of ml_dtypes."""
     try:
@@ -106,15 +127,27 @@ def elements_per_item(dtype: DType) -> int:
 def _torch_view(value: Any) -> TensorView:
     device = str(value.device)
     name = str(value.dtype).removeprefix("torch.")
+    if value.is_nested:
+        raise NotATensor("is a nested tensor", "pass NAME.values() or a padded tensor")
     if str(value.layout) != "torch.strided":
-        raise NotATensor(f"is a sparse tensor ({value.layout})")
+        raise NotATensor(f"is a sparse tensor ({value.layout})", "pass NAME.to_dense()")
     if value.is_conj() or value.is_neg():
-        raise NotATensor("is a lazily negated or conjugated view; pass .resolve_neg()")
+        raise NotATensor("is a view whose elements are negated or conjugated when they are read",
+                         "pass NAME.resolve_conj().resolve_neg()")  # fmt: skip
+    without_memory = NotATensor(
+        f"is a {type(value).__name__} without memory",
+        "call the kernel on the tensors themselves, outside of torch.compile, torch.func and "
+        "FakeTensorMode, and not after its storage was freed",
+    )
+    if _is_fake(value):
+        raise without_memory
     try:
         address = value.data_ptr()
     except RuntimeError as error:
-        # Fake tensors of torch.compile and functional tensors have no memory.
-        raise NotATensor(f"is a {type(value).__name__} without memory") from error
+        # Tensors of torch.func have no memory.
+        raise without_memory from error
+    if address == 0 and value.numel() and device != "meta":
+        raise without_memory
     return TensorView(
         address=address,
         shape=tuple(value.shape),
@@ -131,9 +164,13 @@ def _torch_view(value: Any) -> TensorView:
 def _numpy_view(value: Any) -> TensorView:
     dtype = value.dtype
     if not dtype.isnative:
-        raise NotATensor(f"has byte-swapped elements ({dtype.str})")
+        raise NotATensor(f"has byte-swapped elements ({dtype.str})",
+                         f"pass NAME.astype(np.{dtype.name})")  # fmt: skip
+    if _is_masked(value):
+        raise NotATensor("is a masked array, whose mask the kernel would not see",
+                         "pass NAME.filled(...), and the mask as a tensor of its own")  # fmt: skip
     size = dtype.itemsize
-    if any(s % size for s in value.strides):
+    if size == 0 or any(s % size for s in value.strides):
         raise NotATensor("has strides that are no multiple of its element size")
     return TensorView(
         address=value.ctypes.data,
@@ -181,7 +218,10 @@ _HOST_DEVICES = (1, 3)
 
 
 def _dlpack_view(value: Any) -> TensorView:
-    kind, index = value.__dlpack_device__()
+    try:
+        kind, index = value.__dlpack_device__()
+    except Exception as error:  # whatever the library behind it raises
+        raise _not_exchanged(value, error) from None
     if kind not in _HOST_DEVICES:
         shape = tuple(value.shape)
         return TensorView(
@@ -198,9 +238,25 @@ def _dlpack_view(value: Any) -> TensorView:
     import numpy
 
     try:
-        return _numpy_view(numpy.from_dlpack(value))
-    except (BufferError, RuntimeError, TypeError) as error:
-        raise NotATensor(f"is a {type(value).__name__} that cannot be exchanged: {error}") from None
+        array = numpy.from_dlpack(value)
+    except Exception as error:
+        raise _not_exchanged(value, error) from None
+    return _numpy_view(array)
+
+
+def _not_exchanged(value: Any, error: Exception) -> NotATensor:
+    return NotATensor(f"is a {type(value).__name__} that cannot be exchanged ({error})")
+
+
+def _is_fake(value: Any) -> bool:
+    """Whether this is a tensor of FakeTensorMode, whose `data_ptr()` is 0 or a warning."""
+    module = sys.modules.get("torch._subclasses.fake_tensor")
+    return module is not None and isinstance(value, module.FakeTensor)
+
+
+def _is_masked(value: Any) -> bool:
+    module = sys.modules.get("numpy.ma")
+    return module is not None and isinstance(value, module.MaskedArray)
 
 
 def _is_numpy_scalar(value: Any) -> bool:
