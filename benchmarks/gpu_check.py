@@ -33,9 +33,7 @@ _SCALARS = {
 # --- building -------------------------------------------------------------------------------
 
 
-def build(
-    out: Path, arch: str, only: Sequence[str], device_sizes: bool, count: int
-) -> int:
+def build(out: Path, arch: str, only: Sequence[str], device_sizes: bool, count: int) -> int:
     """Write the bundle; the number of cases that could not be compiled."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     from benchmarks.gpu_cases import all_cases
@@ -281,9 +279,9 @@ def main() -> int:
     given = parser.parse_args()
     match given.action:
         case "build":
-            return min(1, build(
-                given.bundle, given.arch, given.only, given.device_sizes, given.random
-            ))
+            return min(
+                1, build(given.bundle, given.arch, given.only, given.device_sizes, given.random)
+            )
         case "run":
             return min(1, run(given.bundle, given.json, given.repeat))
         case _:

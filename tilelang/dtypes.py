@@ -6,6 +6,7 @@ The one dtype table of the compiler. A `DType` compares equal to its name, so
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -67,6 +68,19 @@ class DType:
                 return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
             case _:
                 raise ValueError(f"{self.name} is not an integer type")
+
+    def overflowed(self, number: float) -> float:
+        """`number`, or what becomes of it when it is too large for this float type.
+
+        That is infinity; formats of 8 bits and less saturate, as they do in every conversion.
+        """
+        largest = LARGEST.get(self.base, math.inf)
+        if not largest < abs(number) < math.inf:
+            return number
+        # Numbers up to half a step above the largest value are rounded down to it.
+        next_power = math.ldexp(1.0, math.frexp(largest)[1])
+        rounds_down = abs(number) < (largest + next_power) / 2
+        return math.copysign(largest if self.bits <= 8 or rounds_down else math.inf, number)
 
     def as_torch(self) -> Any:
         """The `torch.dtype` that stores this type (int4 is stored as int8)."""
@@ -151,6 +165,31 @@ ALIASES: dict[str, str] = {
     "fp32": "float32",
     "ptr": "handle",
 }
+
+# Largest finite value of each float format (OCP and IEEE 754).
+LARGEST: dict[str, float] = {
+    "float64": 1.7976931348623157e308,
+    "float32": 3.4028234663852886e38,
+    "tfloat32": 3.4011621342146535e38,
+    "bfloat16": 3.3895313892515355e38,
+    "float16": 65504.0,
+    "float8_e3m4": 15.5,
+    "float8_e4m3": 240.0,
+    "float8_e4m3b11fnuz": 30.0,
+    "float8_e4m3fn": 448.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2": 57344.0,
+    "float8_e5m2fnuz": 57344.0,
+    "float8_e8m0fnu": 1.7014118346046923e38,
+    "float6_e2m3fn": 7.5,
+    "float6_e3m2fn": 28.0,
+    "float4_e2m1fn": 6.0,
+    "float4_e2m1_unpacked": 6.0,
+}
+WITH_INFINITY = (
+    "float64", "float32", "tfloat32", "bfloat16", "float16", "float8_e3m4", "float8_e4m3",
+    "float8_e5m2",
+)  # fmt: skip
 
 VECTOR_LANES = (2, 4, 8, 16, 32, 64)
 

@@ -141,8 +141,8 @@ OPTIONS: Final[tuple[Option, ...]] = (
     _accepted(_K.TL_DISABLE_TMA_LOWER, False, "no bulk copies through TMA",
               deprecated="use T.copy(..., disable_tma=True)"),
     _accepted(_K.TL_DISABLE_THREAD_STORAGE_SYNC, False, "insert no barriers; the author does"),
-    _accepted(_K.TL_DISABLE_SHARED_MEMORY_REUSE, False, "every shared buffer gets its own memory"),
-    _accepted(_K.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE, False,
+    Option(_K.TL_DISABLE_SHARED_MEMORY_REUSE, False, "every shared buffer gets its own memory"),
+    Option(_K.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE, False,
               "reuse shared memory inside loops"),
     _accepted(_K.TL_ENABLE_ASYNC_COPY, True, "asynchronous copies outside pipelines"),
     _accepted(_K.TL_ENABLE_LOWER_LDGSTG, False, "explicit global load and store instructions"),
@@ -231,12 +231,16 @@ def make_options(
 ) -> CompileOptions:
     """The checked options; TL719 for a key that does not exist or a value it cannot have."""
     changed: dict[str, OptionValue] = {}
+    if pass_configs is not None and not isinstance(pass_configs, Mapping):
+        _refuse("TL719", f"compile options are given as a {type(pass_configs).__name__}",
+                "pass a dict: pass_configs={'tl.…': value}")  # fmt: skip
     for given, value in (pass_configs or {}).items():
         key = str(given.value if isinstance(given, Enum) else given)
         key = _ALIASES.get(key, key)
         if key not in BY_KEY:
             hint = did_you_mean(key, BY_KEY)
-            _refuse("TL719", f"no compile option is called `{key}`{hint}", None)
+            _refuse("TL719", f"no compile option is called `{key}`{hint}",
+                    "`tilelang.PassConfigKey` lists them")  # fmt: skip
         row = BY_KEY[key]
         try:
             checked = row.check(value)

@@ -18,10 +18,14 @@ from tilelang.passes.cpu_prefetch import cpu_prefetch
 from tilelang.passes.cpu_threads import cpu_threads
 from tilelang.passes.distribute_loops import distribute_loops
 from tilelang.passes.guard_bounds import guard_bounds
-from tilelang.passes.insert_barriers import insert_barriers
+from tilelang.passes.insert_sync import insert_sync
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
+from tilelang.passes.lower_async_copies import lower_async_copies
 from tilelang.passes.lower_gpu_ops import lower_gpu_ops
 from tilelang.passes.lower_tile_ops import lower_tile_ops
+from tilelang.passes.pipeline_loops import pipeline_loops
+from tilelang.passes.place_versions import place_versions
+from tilelang.passes.plan_shared import plan_shared
 from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
 from tilelang.passes.tidy import tidy
@@ -93,6 +97,13 @@ PIPELINE: tuple[Pass, ...] = (
         when=_is_gpu,
     ),
     Pass(
+        pipeline_loops,
+        "while copies are whole, and once they know their layouts: copied ones keep them",
+        needs=_set("layouts"),
+        gives=_set("pipelined"),
+        when=_is_gpu,
+    ),
+    Pass(
         lower_gpu_ops,
         "below there are only parallel loops over tiles, and what one thread does",
         needs=_set("layouts"),
@@ -154,17 +165,38 @@ PIPELINE: tuple[Pass, ...] = (
         when=_is_gpu,
     ),
     Pass(
-        insert_barriers,
-        "once every access of shared memory is there",
-        needs=_set("threads"),
-        gives=_set("barriers"),
+        vectorize_accesses,
+        "what it leaves vectorised is exactly what is printed as vectors",
+        needs=_set("simple threads"),
+        gives=_set("vectors"),
         when=_is_gpu,
     ),
     Pass(
-        vectorize_accesses,
-        "last: what it leaves vectorised is exactly what is printed as vectors",
-        needs=_set("simple threads"),
-        gives=_set("vectors"),
+        lower_async_copies,
+        "how much a thread moves at a time decides whether a copy can be asynchronous",
+        needs=_set("vectors", "pipelined"),
+        gives=_set("asynchronous copies"),
+        when=_is_gpu,
+    ),
+    Pass(
+        place_versions,
+        "once nothing asks any more what is asynchronous, or aligned",
+        needs=_set("asynchronous copies"),
+        gives=_set("versions"),
+        when=_is_gpu,
+    ),
+    Pass(
+        plan_shared,
+        "once every buffer has its size",
+        needs=_set("versions"),
+        gives=_set("places"),
+        when=_is_gpu,
+    ),
+    Pass(
+        insert_sync,
+        "last: it looks at the addresses that threads use in the end, shared places included",
+        needs=_set("places"),
+        gives=_set("barriers"),
         when=_is_gpu,
     ),
 )

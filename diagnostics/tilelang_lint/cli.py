@@ -82,8 +82,11 @@ def command(
     PATH is a file, or a directory whose *.py files are checked.
     """
     # Imported when it runs, so that completion and --help stay quick.
+    from tilelang.target import is_auto, parse_target
     from tilelang_lint import engine, files
 
+    if not is_auto(target):
+        parse_target(target)  # raises for what is none
     wanted = engine.Settings(Selection(select, ignore), _values(settings), target)
     found: list[Diagnostic] = []
     texts: dict[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ def python_files(paths: Iterable[str]) -> Iterator[str]:
     """The files to check: those named, and the `*.py` below directories; each once, in order."""
     seen: set[str] = set()
     for path in paths:
-        for found in _below(path) if Path(path).is_dir() else (path,):
+        for found in _below(path) if path and os.path.isdir(path) else (path,):
             key = os.path.realpath(found)
             if key not in seen:
                 seen.add(key)
@@ -37,6 +38,8 @@ def python_files(paths: Iterable[str]) -> Iterator[str]:
 
 def read(path: str) -> Reading:
     """The text of one file in its declared encoding. Never raises."""
+    if not path:
+        return Reading(None, (diagnose("TL103", "cannot read ``: the name is empty"),))
     try:
         return Reading(read_file(Path(path)).removeprefix("\ufeff"))
     except CompileError as error:
@@ -51,5 +54,15 @@ def _below(directory: str) -> Iterator[str]:
             d for d in directories if d not in SKIPPED_DIRECTORIES and not d.startswith(".")
         )
         for name in sorted(files):
-            if name.endswith(".py"):
-                yield os.path.join(root, name)
+            path = os.path.join(root, name)
+            if name.endswith(".py") and not _waits(path):
+                yield path
+
+
+def _waits(path: str) -> bool:
+    """Whether reading may never end: pipes, sockets and devices are no one's kernels."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False  # reading says what is wrong
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -103,7 +103,7 @@ def slices(M: int, N: int, K: int, parts: int, by: str) -> Any:
 
 
 def stages(M: int, N: int, K: int, block_K: int) -> Any:
-    """Shared operands with a leading dimension, indexed by a step of the loop; C cleared at once."""
+    """Shared operands with a leading dimension, indexed by the step; C cleared by the first."""
 
     @T.prim_func
     def main(
@@ -163,8 +163,8 @@ def _case(
     )
     return KernelCase(
         name=f"gpu_{name}", row="gpu", tier=1, style="prim_func", make=make, inputs=inputs,
-        reference=reference, params=params, sizes=sizes or {}, out_idx=(2,), targets=("cuda:sm_80",),
-        precision=(precision,), needs_torch=needs_torch or make is stages,
+        reference=reference, params=params, sizes=sizes or {}, out_idx=(2,),
+        targets=("cuda:sm_80",), precision=(precision,), needs_torch=needs_torch or make is stages,
     )  # fmt: skip
 
 

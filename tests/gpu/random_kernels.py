@@ -1,5 +1,5 @@
-"""Random kernels for the GPU: gemms over types, tiles, transposes, policies and threads; straight-line
-programs over tiles, from `tests.property.test_random_kernels`."""
+"""Random kernels for the GPU: gemms over types, tiles, transposes, operands and threads, and the
+straight-line programs over tiles of `tests.property.test_random_kernels`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on tiles for the GPU lowering: layouts, scopes, sizes and kinds that meet awkwardly."""
+"""Tiles for the GPU lowering: layouts, scopes, sizes and kinds that meet awkwardly."""
 
 from __future__ import annotations
 
@@ -126,7 +126,9 @@ def gather(N: int, M: int) -> Any:
     """A fragment read where data says."""
 
     @T.prim_func
-    def main(A: T.Tensor((N,), "float32"), I: T.Tensor((M,), "int32"), B: T.Tensor((M,), "float32")):
+    def main(
+        A: T.Tensor((N,), "float32"), I: T.Tensor((M,), "int32"), B: T.Tensor((M,), "float32")
+    ):
         with T.Kernel(1, threads=64) as bx:
             x = T.alloc_fragment((N,), "float32")
             T.copy(A, x)
@@ -259,7 +261,8 @@ def _reduces() -> list[KernelCase]:
                     ))  # fmt: skip
     for kind in ("min", "abssum", "absmax"):
         found.append(_case(f"reduce_{kind}", reduce, _normal(), reduce_reference, shape=(16, 100),
-                           dim=1, kind=kind, scope="fragment", dtype="float32", threads=128))  # fmt: skip
+                           dim=1, kind=kind, scope="fragment", dtype="float32",
+                           threads=128))  # fmt: skip
     for kind in ("sum", "max", "min"):
         found.append(_case(f"reduce_{kind}_onto", reduce, _normal(), reduce_reference,
                            shape=(16, 64), dim=0, kind=kind, scope="fragment", dtype="float32",

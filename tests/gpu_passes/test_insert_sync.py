@@ -255,7 +255,9 @@ def test_threads_of_several_warps_that_cannot_be_kept_apart() -> None:
 
 def test_a_condition_of_the_block_may_hold_a_barrier() -> None:
     @T.prim_func
-    def main(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32"), m: T.Tensor((4,), "int32")):
+    def main(
+        A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32"), m: T.Tensor((4,), "int32")
+    ):
         with T.Kernel(4, threads=64) as bx:
             tx = T.get_thread_binding()
             S = T.alloc_shared((64,), "float32")

@@ -37,7 +37,9 @@ def with_versions(kernel: Any, versions: dict[str, int]) -> Any:
     class Rewrite(Rewriter):
         def alloc(self, s: Any) -> Any:
             count = versions.get(str(s.buffer.name))
-            return s if count is None else tirx.AllocBuffer(s.buffer, {attrs.VERSIONS: count}, s.span)
+            return (
+                s if count is None else tirx.AllocBuffer(s.buffer, {attrs.VERSIONS: count}, s.span)
+            )
 
     func = emitted(kernel)
     return with_body(func, Rewrite().any(func.body))
@@ -64,7 +66,7 @@ def test_buffers_used_one_after_the_other_share_a_place() -> None:
 
 
 def test_sharing_can_be_turned_off() -> None:
-    offsets, context = planned(sequence, **{"tl_disable_shared_memory_reuse": True})
+    offsets, context = planned(sequence, tl_disable_shared_memory_reuse=True)
     assert offsets == {"first": 0, "second": 4096, "both": 6144}
     assert context.counters["shared bytes"] == 6144 + 400
 
@@ -73,7 +75,7 @@ def test_sharing_can_be_turned_off() -> None:
 def in_a_loop(A: T.Tensor((1024,), "float32"), C: T.Tensor((1024,), "float32"), n: T.int32):
     with T.Kernel(1, threads=128):
         tx = T.get_thread_binding()
-        for k in T.serial(n):
+        for _k in T.serial(n):
             first = T.alloc_shared((1024,), "float32")
             second = T.alloc_shared((1024,), "float32")
             first[tx] = A[tx]
@@ -84,7 +86,7 @@ def in_a_loop(A: T.Tensor((1024,), "float32"), C: T.Tensor((1024,), "float32"), 
 
 def test_within_a_loop_only_on_request_or_need() -> None:
     assert planned(in_a_loop)[0] == {"first": 0, "second": 4096}
-    eager, _ = planned(in_a_loop, **{"tl_enable_aggressive_shared_memory_merge": True})
+    eager, _ = planned(in_a_loop, tl_enable_aggressive_shared_memory_merge=True)
     assert eager == {"first": 0, "second": 0}
 
 
@@ -94,14 +96,14 @@ def test_a_buffer_that_outlives_a_loop_is_used_throughout_it() -> None:
         with T.Kernel(1, threads=128):
             tx = T.get_thread_binding()
             kept = T.alloc_shared((1024,), "float32")
-            for k in T.serial(n):
+            for _k in T.serial(n):
                 kept[tx] = kept[tx] + A[tx]
-                for j in T.serial(n):
+                for _j in T.serial(n):
                     scratch = T.alloc_shared((1024,), "float32")
                     scratch[tx] = A[tx]
                     C[tx] = scratch[tx + 1]
 
-    offsets, _ = planned(main, **{"tl_enable_aggressive_shared_memory_merge": True})
+    offsets, _ = planned(main, tl_enable_aggressive_shared_memory_merge=True)
     assert offsets == {"kept": 0, "scratch": 4096}
 
 
@@ -138,7 +140,10 @@ def test_small_buffers_are_aligned_to_vectors_and_large_ones_to_rows() -> None:
     func = emitted(main)
     result = plan_shared(func, PassContext("cuda:sm_80"))
     found = {
-        str(s.buffer.name): (int(s.annotations[SHARED_OFFSET]), int(s.annotations[SHARED_ALIGNMENT]))
+        str(s.buffer.name): (
+            int(s.annotations[SHARED_OFFSET]),
+            int(s.annotations[SHARED_ALIGNMENT]),
+        )
         for s in collect(result.body, tirx.AllocBuffer)
     }
     assert found == {"big": (0, 128), "small": (144, 16), "tiny": (192, 16)}

@@ -67,6 +67,7 @@ places = st.builds(Place, st.sampled_from([1, 1, 0, 2]), st.sampled_from([0, 0, 
 touches = st.builds(Touch, st.integers(0, 1), st.booleans(), places)
 _plain = st.lists(touches, min_size=1, max_size=3).map(tuple)
 
+
 def programs(branches: bool = True) -> st.SearchStrategy[tuple[Step, ...]]:
     """Programs of a few statements, with branches (some divergent) or without."""
     some = st.builds(Some, st.integers(0, 1), st.sampled_from([0, 32]), _plain)
@@ -75,7 +76,9 @@ def programs(branches: bool = True) -> st.SearchStrategy[tuple[Step, ...]]:
     loops = st.builds(
         Repeat, st.sampled_from([None, 2, 5]), st.lists(steps, min_size=1, max_size=4).map(tuple)
     )
-    return st.lists(st.one_of(touches, loops, *[some] * branches), min_size=1, max_size=4).map(tuple)
+    return st.lists(st.one_of(touches, loops, *[some] * branches), min_size=1, max_size=4).map(
+        tuple
+    )
 
 
 class _Emitter:

@@ -159,6 +159,49 @@ def test_values_reach_the_kernels(folder: Path, capsys: pytest.CaptureFixture[st
     assert "TL725" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("value", "code"), [("64", "TL220"), ("1.5", "TL215"), ("-3", "TL215")])
+def test_values_reach_the_dims_of_eager_kernels(
+    folder: Path, capsys: pytest.CaptureFixture[str], value: str, code: str
+) -> None:
+    Path("eager.py").write_text(
+        kernel_text("""
+        @tilelang.jit
+        def first(A):
+            M = T.const("M")
+            A: T.Tensor((M,), "float32")
+            B = T.empty((M,), "float32")
+            with T.Kernel(M, threads=32) as bx:
+                B[bx] = A[100]
+            return B
+        """)
+    )
+    assert main(["lint", "eager.py"]) == 0
+    assert main(["lint", "eager.py", "--set", f"M={value}"]) == 1
+    assert code in capsys.readouterr().out
+
+
+def test_an_unknown_target_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "good.py", "--target", "cudda:sm_90"]) == 1
+    assert "error[TL403]: there is no target 'cudda'; did you mean `cuda`?" in (
+        capsys.readouterr().err
+    )
+
+
+def test_names_no_file_can_have(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "", "a" * 5000 + ".py"]) == 1
+    out = capsys.readouterr().out
+    assert "cannot read ``: the name is empty" in out
+    assert "file name too long" in out
+
+
+def test_what_has_no_end_is_not_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe.py")
+    assert main(["lint", "."]) == 1  # and comes to an end
+    assert "pipe.py" not in capsys.readouterr().out
+    assert main(["lint", "/dev/zero"]) == 1
+    assert "it has more than 16 MiB" in capsys.readouterr().out
+
+
 def test_what_a_target_lacks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("hopper.py").write_text(BAD.replace("T.clear(missing)", "T.fence_proxy_async()"))
     assert main(["lint", "hopper.py"]) == 0

@@ -76,7 +76,6 @@ class Exchanged:
         return 3
 
 
-
 WRONG: list[tuple[str, Signature, tuple[Any, ...], dict[str, Any], str, str, str | None]] = [
     ("missing", PLAIN, (f32(2, 4),), {}, "TL701",
      "`scale` takes 2 arguments, got 1; missing B", "call it as `scale(A, B)`"),

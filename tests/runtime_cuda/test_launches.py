@@ -266,7 +266,9 @@ def test_the_most_specific_code_is_chosen() -> None:
 def test_too_much_shared_memory_for_this_device(driver: FakeLibrary) -> None:
     launch = replace(LAUNCH, dynamic_shared=230_000, static_shared=4096)
     code, message = refusal(lambda: load_cuda(artifact(launch)).run([1, 1.0, 5]))
-    assert code == "TL406" and "needs 234096 bytes of shared memory; Test GPU 0 (sm_90) has" in message
+    assert (
+        code == "TL406" and "needs 234096 bytes of shared memory; Test GPU 0 (sm_90) has" in message
+    )
 
 
 @pytest.mark.parametrize(
@@ -352,7 +354,9 @@ _NUMBERS = st.integers(-50, 50)
 _EXPRESSIONS = st.recursive(
     st.one_of(_NUMBERS, st.sampled_from(["a", "b"])),
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["+", "-", "*", "min", "max", "<", "==", "and", "or"]), inner, inner),
+        st.tuples(
+            st.sampled_from(["+", "-", "*", "min", "max", "<", "==", "and", "or"]), inner, inner
+        ),
         st.tuples(st.sampled_from(["//", "%", "trunc/", "trunc%"]), inner,
                   st.sampled_from([1, 3, -4, 7])),
         st.tuples(st.just("if"), inner, inner, inner),

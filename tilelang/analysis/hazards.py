@@ -212,9 +212,7 @@ class _Planner:
             self._block(node.orelse, other, path, region)
         state.join(other)
 
-    def _divergent(
-        self, node: Branch | Loop, state: State, path: _Path, region: _Region
-    ) -> None:
+    def _divergent(self, node: Branch | Loop, state: State, path: _Path, region: _Region) -> None:
         """To the threads that do not run it, it is one statement."""
         if any(leaf.signals for leaf in leaves((node,))):
             return

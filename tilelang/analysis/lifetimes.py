@@ -78,9 +78,7 @@ class _Reader:
                 first, last, outer = 0, self._at, (0, self._at)
             yield Lifetime(buffer, uses.stmt, first, last, outer)
 
-    def _span(
-        self, place: int, around: tuple[int, ...], own: tuple[int, ...]
-    ) -> tuple[int, int]:
+    def _span(self, place: int, around: tuple[int, ...], own: tuple[int, ...]) -> tuple[int, int]:
         """The widest of: the statement, a loop the buffer outlives, a branch."""
         inside = [self._ranges[n] for n in around if n not in own]
         return inside[0] if inside else (place, place)

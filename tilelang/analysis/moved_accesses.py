@@ -17,6 +17,7 @@ from tilelang.ir.visit import collect, substitute
 
 # A loop of more iterations is not enumerated around an access; what repeats, is.
 _MOST_INNER: Final = 64
+_FEW: Final = 8
 
 
 class Moved:
@@ -142,13 +143,16 @@ def _renamed(a: Access, loop: Loop) -> Access:
 
 def _earlier(a: Access, loop: Loop) -> Access:
     a = _renamed(a, loop)
-    if not _mentions(a, {loop.var}):
+    known = _range_of(loop)
+    mentions = _mentions(a, {loop.var})
+    # In a loop of few iterations it matters that there is none before the first.
+    if not mentions and (known is None or len(known) > _FEW):
         return a
-    one = build.const(1, build.dtype_of(loop.var))
-    moved = _substituted(a, {loop.var: tirx.Sub(loop.var, one, a.span)})
-    # There is none before the first.
     exists = tirx.GT(loop.var, loop.low, a.span)
-    return replace(moved, guards=(*moved.guards, exists))
+    if mentions:
+        one = build.const(1, build.dtype_of(loop.var))
+        a = _substituted(a, {loop.var: tirx.Sub(loop.var, one, a.span)})
+    return replace(a, guards=(*a.guards, exists))
 
 
 def _at_last(a: Access, loop: Loop) -> Access:

@@ -359,9 +359,7 @@ def _is_mutable(index: Any) -> bool:
 
 
 def _calls(e: Any) -> bool:
-    return any(
-        str(getattr(c.op, "name", "")) != "prim.if_then_else" for c in collect(e, tirx.Call)
-    )
+    return any(str(getattr(c.op, "name", "")) != "prim.if_then_else" for c in collect(e, tirx.Call))
 
 
 def _is_vector(s: Any) -> bool:

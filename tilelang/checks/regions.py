@@ -2,7 +2,7 @@
 
 On-chip buffers have no ragged edge: any element outside is wrong. Global tensors may be read past
 their end (the value is 0) and written past it (dropped), so only an access whose every element is
-outside is reported.
+outside is reported; of a tensor without elements every access is, and none is a mistake.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ def _check_range(
     extent = buffer.shape[dimension]
     if not isinstance(extent, int) or buffer.role == "pointer":
         return
+    if buffer.is_empty:
+        return
     ranges = context.ranges()
     low, high = interval(r.min, ranges)
     size = interval(r.extent, ranges)[0]
-    if size is None:
+    if size is None or size == 0:
         return
     # A negative element index counts from the end; the start of a slice does not.
     first = -extent if r.is_point else 0

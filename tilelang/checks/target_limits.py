@@ -1,6 +1,6 @@
 """Does the kernel ask for what the target does not have? (TL401, TL414, TL507)
 
-A CPU runs grids of any size and ignores pipelines.
+A CPU counts blocks along an axis in int32, as GPUs do, and ignores pipelines.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from tilelang.program.stmt import For, Function, Launch, TileOp, walk_statements
 from tilelang_diagnostics.model import Diagnostic
 
 # CUDA programming guide, table of compute capabilities: maximum x-, y- and z-dimension of a grid.
-GRID_LIMITS = {"cuda": ((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1)}
+_COUNTED = (1 << 31) - 1
+GRID_LIMITS = {
+    "cuda": (_COUNTED, (1 << 16) - 1, (1 << 16) - 1),
+    "cpu": (_COUNTED, _COUNTED, _COUNTED),
+    "auto": (_COUNTED, _COUNTED, _COUNTED),
+}
 
 
 def check(function: Function, target: str) -> Iterator[Diagnostic]:
@@ -38,7 +43,9 @@ def _check_grid(launch: Launch, limits: tuple[int, ...], target: str) -> Iterato
                 f"{number} blocks along {axis}; {target} has at most {limit}",
                 span=launch.span,
                 label="the grid is too large",
-                help="put the long axis first, or fold two axes into one",
+                help="put the long axis first, or fold two axes into one"
+                if limit < limits[0]
+                else "give a block more work, or split the axis into two",
             )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -66,6 +69,12 @@ def tilelang() -> None:
 
 def run_command(argv: list[str]) -> int:
     """Run `argv`; every failure becomes diagnostics and an exit status."""
+    _prepare_streams()
+    with _warnings_as_diagnostics():
+        return _run(argv)
+
+
+def _run(argv: list[str]) -> int:
     try:
         result = tilelang.main(argv, prog_name="tilelang", standalone_mode=False)
         sys.stdout.flush()
@@ -81,8 +90,51 @@ def run_command(argv: list[str]) -> int:
         # The reader (`| head`) has seen enough. What is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.filename is not None or error.errno not in _CANNOT_WRITE:
+            return _report(error, argv)
+        from tilelang_diagnostics import failure
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = error.strerror or str(error)
+        return _report(failure("TL810", f"standard output cannot be written: {reason}"), argv)
     except Exception as error:
         return _report(error, argv)
+
+
+# Of a write to a stream; no file is named then.
+_CANNOT_WRITE = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
+
+
+def _prepare_streams() -> None:
+    """A closed stream swallows what is written; an encoding that lacks a character escapes it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure") and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _warnings_as_diagnostics() -> Iterator[None]:
+    """Warnings of ours are shown with their excerpts, those of others as ever."""
+    usual = warnings.showwarning
+
+    def showwarning(message: Warning | str, *more: Any, **named: Any) -> None:
+        diagnostic = getattr(message, "diagnostic", None)
+        if diagnostic is None:
+            usual(message, *more, **named)
+            return
+        from tilelang.cli.output import show
+
+        show((diagnostic,))
+
+    warnings.showwarning = showwarning
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual
 
 
 def _report(error: Exception, argv: list[str]) -> int:

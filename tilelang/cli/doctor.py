@@ -18,6 +18,7 @@ from tilelang.cli.output import table
 from tilelang.runtime.cache import KernelCache
 from tilelang.runtime.devices import probes, resolve
 from tilelang.runtime.programs import find_program, output_of
+from tilelang.target import is_auto, parse_target
 from tilelang.version import VERSION
 from tilelang_diagnostics import CompileError
 
@@ -69,7 +70,8 @@ def python_findings() -> Iterator[Finding]:
     yield _package("apache-tvm", 'pip install "apache-tvm~=0.27.0"', needed=True)
     yield _package("apache-tvm-ffi", 'pip install "apache-tvm-ffi==0.1.14.post1"', needed=True,
                    bad={"0.1.15.post1", "0.1.15.post2"})  # fmt: skip
-    yield _package("numpy", "pip install numpy", needed=True)
+    for name in ("numpy", "ml_dtypes", "filelock", "platformdirs"):
+        yield _package(name, f"pip install {name}", needed=True)
     yield _package("torch", _torch_remedy())
     yield _package("pygls", "pip install 'pygls>=2,<3'")
 
@@ -127,7 +129,13 @@ def device_findings() -> Iterator[Finding]:
 
 def cache_findings() -> Iterator[Finding]:
     """The cache of compiled kernels."""
-    info = KernelCache().info()
+    try:
+        info = KernelCache().info()
+    except CompileError:
+        return  # what is wrong with an environment variable is said there
+    except ImportError as error:
+        yield Finding("folder", "missing", f"the package {error.name} is needed to find it")
+        return
     if info.problem is None:
         yield Finding("folder", "ok", f"{info.root} ({info.kernels} kernels)")
     else:
@@ -142,6 +150,8 @@ def environment_findings() -> Iterator[Finding]:
             continue
         try:
             value = variable.get()
+            if variable is options.DEFAULT_TARGET and not is_auto(value):
+                parse_target(value)
         except CompileError as error:
             yield Finding(variable.name, "missing", error.diagnostics[0].message,
                           error.diagnostics[0].help or "")  # fmt: skip

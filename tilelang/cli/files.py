@@ -15,7 +15,7 @@ import re
 import sys
 import tokenize
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,9 @@ from tilelang_diagnostics.model import Diagnostic, Span
 
 # A decorated function, a traced kernel, or a plain function that returns one.
 Entry: TypeAlias = "JitFunction | PrimFunc | Callable[..., Any]"
+
+_MOST_LISTED = 12
+_LARGEST = 1 << 24  # bytes of a file; a device such as /dev/zero has no end
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ class Chosen:
 def choose(spec: str) -> Chosen:
     """The kernel `spec` names; TL103 to TL107 for a file or name that leads to none."""
     path_text, _, name = spec.partition("::")
+    if not path_text:
+        _refuse("TL103", "no file is named", "write FILE or FILE::KERNEL")
     file = load(Path(path_text))
     kernels = file.kernels()
     if name:
@@ -78,7 +83,7 @@ def choose(spec: str) -> Chosen:
         inner = [k for k, v in kernels.items() if name in _inner_names(file, k)]
         if len(inner) == 1:
             return Chosen(file, inner[0], kernels[inner[0]])
-        listed = ", ".join(f"`{k}`" for k in kernels) or "none"
+        listed = _listed(kernels) or "none"
         _refuse("TL104", f"`{path_text}` has no kernel `{name}`{did_you_mean(name, kernels)}",
                 f"its kernels are: {listed}")  # fmt: skip
     if not kernels:
@@ -86,12 +91,18 @@ def choose(spec: str) -> Chosen:
                 "a kernel is a function decorated with @T.prim_func or @tilelang.jit, or one that "
                 "returns a @T.prim_func")  # fmt: skip
     if len(kernels) > 1:
-        listed = ", ".join(f"`{k}`" for k in kernels)
+        listed = _listed(kernels)
         first = next(iter(kernels))
         _refuse("TL105", f"`{path_text}` has {len(kernels)} kernels: {listed}",
                 f"name one: {path_text}::{first}")  # fmt: skip
     only = next(iter(kernels))
     return Chosen(file, only, kernels[only])
+
+
+def _listed(kernels: Collection[str]) -> str:
+    names = [f"`{k}`" for k in kernels]
+    more = [f"and {len(names) - _MOST_LISTED} more"] if len(names) > _MOST_LISTED else []
+    return ", ".join(names[:_MOST_LISTED] + more)
 
 
 def load(path: Path) -> KernelFile:
@@ -103,20 +114,25 @@ def load(path: Path) -> KernelFile:
         raise error_for((syntax_error(str(path), error),)) from None
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error) or "it nests too deeply"
-        _refuse("TL101", f"`{path}` cannot be parsed: {reason}", "", Span(str(path), 1, 1, 1, 2))
+        _refuse("TL101", f"`{path}` cannot be parsed: {reason}",
+                "split the expression that nests deepest", Span(str(path), 1, 1, 1, 2))  # fmt: skip
     return KernelFile(path, text, tree, _import(path))
 
 
 def read(path: Path) -> str:
     """The text of a file; TL103 or TL106."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         siblings = _siblings(path)
         hint = did_you_mean(str(path), siblings).removeprefix("; ")
         reason = "no such file" if isinstance(error, FileNotFoundError) else reason
         _refuse("TL103", f"cannot read `{path}`: {reason}", hint)
+    if len(data) > _LARGEST:
+        _refuse("TL103", f"cannot read `{path}`: it has more than {_LARGEST >> 20} MiB",
+                "name a file with Python text")  # fmt: skip
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding)
@@ -172,11 +188,14 @@ def _as_a_program_of(path: Path) -> Iterator[None]:
 
 
 def _import_failure(path: Path, error: BaseException) -> Diagnostic:
-    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, SyntaxError) and _is_same_file(error.filename, path):
+        # What only the compiler refuses, such as `await` outside of an async function.
+        return syntax_error(str(path), error)
+    what, *more = f"{type(error).__name__}: {error}".rstrip(": ").splitlines()
     notes = []
     span = None
     for frame in traceback.extract_tb(error.__traceback__):
-        if os.path.realpath(frame.filename) == os.path.realpath(path) and frame.lineno:
+        if _is_same_file(frame.filename, path) and frame.lineno:
             first = frame.colno or 0
             last = frame.end_colno or first + 1
             end_line = frame.end_lineno or frame.lineno
@@ -195,7 +214,16 @@ def _import_failure(path: Path, error: BaseException) -> Diagnostic:
     elif isinstance(error, ModuleNotFoundError):
         help = f"install it, for instance with pip install {(error.name or '').split('.')[0]}"
     return diagnose("TL107", f"importing `{path}` raised {what}",
-                      span=span, notes=tuple(notes[-1:]), help=help)  # fmt: skip
+                      span=span, notes=(*notes[-1:], *_as_note(more)), help=help)  # fmt: skip
+
+
+def _is_same_file(name: str | None, path: Path) -> bool:
+    return name is not None and os.path.realpath(name) == os.path.realpath(path)
+
+
+def _as_note(lines: list[str]) -> tuple[str, ...]:
+    """The rest of a long exception text, or the beginning of it."""
+    return ("\n".join(lines[:_MOST_LISTED]),) if lines else ()
 
 
 def _defined_names(node: ast.stmt) -> Iterator[str]:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from tilelang.cli.arguments import kernel_argument, set_option, target_option
+
+
+def _number(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """`value`, which a range lets through when it is no number at all."""
+    if math.isnan(value):
+        raise click.BadParameter("nan is not a time", ctx, param)
+    return value
 
 
 @click.command("run")
 @kernel_argument
 @set_option
 @target_option
-@click.option("--seed", default=0, show_default=True, help="Seed of the random inputs.")
-@click.option("--rep", default=300.0, show_default=True, metavar="MS", help="How long to measure.")
+@click.option(
+    "--seed", default=0, show_default=True, metavar="INTEGER", type=click.IntRange(min=0),
+    help="Seed of the random inputs.",
+)  # fmt: skip
+@click.option(
+    "--rep", default=300.0, show_default=True, metavar="MS",
+    type=click.FloatRange(min=0, max=3_600_000), callback=_number, help="How long to measure.",
+)  # fmt: skip
 @click.option("--no-check", is_flag=True, help="Do not compare with the reference function.")
 def command(
     kernel: str, settings: tuple[str, ...], target: str | None, seed: int, rep: float,

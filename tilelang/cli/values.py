@@ -34,9 +34,10 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         for part in _split(setting):
             name, equals, text = part.partition("=")
             if not equals or not name.strip().isidentifier() or not text.strip():
+                shown = f"`{part}`" if part.strip() else f"an empty part of `{setting}`"
                 raise failure(
                     "TL725",
-                    f"`{part}` is not NAME=VALUE",
+                    f"{shown} is not NAME=VALUE",
                     help="write --set M=256,N=512; quote a value that holds a comma",
                 )
             found[name.strip()] = _literal(text.strip())

@@ -163,9 +163,9 @@ class _Kernel:
         printer.statement(self.launch.body)
         self._preamble(prologue)
         self.params = self._parameters()
+        text = ", ".join(self._declaration(p, var) for p, var in self.params)
         self.owner.headers.update(printer.x.headers)
         self.owner.defines.update(printer.x.defines)
-        text = ", ".join(self._declaration(p, var) for p, var in self.params)
         threads = self.block[0] * self.block[1] * self.block[2]
         head = CUDA.kernel.format(name=self.symbol, threads=threads, params=text)
         span = _span_line(head, self.launch.node)

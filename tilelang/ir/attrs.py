@@ -49,6 +49,10 @@ SAFE_VALUE: Final = "safe_value"
 # AttrStmt keys.
 THREAD_EXTENT: Final = "thread_extent"
 LAUNCH: Final = "tl.launch"  # around each launch; its node maps the user's launch attributes
+ASYNC: Final = "tl.async"  # around a copy that may be asynchronous
+# Around what works on one version of a pipelined buffer: its node is the buffer, its value says
+# which version.
+VERSION: Final = "tl.version"
 SCOPED: Final = "tl.scoped."  # `with T.ws(...)` and its like, by kind
 
 OP_PREFIX: Final = "tl."

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tilelang.dtypes import DType
+from tilelang.dtypes import dtype as named_dtype
 from tilelang.ir import tirx
 from tilelang.ir.attrs import op_name
 from tilelang.ir.spans import TirSpan
@@ -55,7 +56,8 @@ def const(value: int | float | bool, dtype: str, span: TirSpan = None) -> tirx.E
         scalar = const(value, dtype.rpartition("x")[0], span)
         return tirx.Broadcast(scalar, lanes, span)
     if is_float(dtype):
-        return tirx.FloatImm(dtype, float(value), span)
+        # TVM refuses what the compiler made of constants that were in range.
+        return tirx.FloatImm(dtype, named_dtype(dtype).overflowed(float(value)), span)
     return tirx.IntImm(dtype, int(value), span)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelang.dtypes import DType, as_dtype
+from tilelang.dtypes import LARGEST, WITH_INFINITY, DType, as_dtype
 from tilelang.language.catalog import language_function
 from tilelang.language.operands import (
     ScalarLike,
@@ -21,31 +21,6 @@ from tilelang.program.expr import Const, Expr, Vector
 
 ROUNDS = ("", "rn", "rz", "rp", "rm", "rs")
 STOCHASTIC_TARGETS = (4, 6, 8)  # bits of the formats that stochastic rounding converts to
-
-# Largest finite value of each float format (OCP and IEEE 754); None where there is no infinity.
-LARGEST: dict[str, float] = {
-    "float64": 1.7976931348623157e308,
-    "float32": 3.4028234663852886e38,
-    "tfloat32": 3.4011621342146535e38,
-    "bfloat16": 3.3895313892515355e38,
-    "float16": 65504.0,
-    "float8_e3m4": 15.5,
-    "float8_e4m3": 240.0,
-    "float8_e4m3b11fnuz": 30.0,
-    "float8_e4m3fn": 448.0,
-    "float8_e4m3fnuz": 240.0,
-    "float8_e5m2": 57344.0,
-    "float8_e5m2fnuz": 57344.0,
-    "float8_e8m0fnu": 1.7014118346046923e38,
-    "float6_e2m3fn": 7.5,
-    "float6_e3m2fn": 28.0,
-    "float4_e2m1fn": 6.0,
-    "float4_e2m1_unpacked": 6.0,
-}
-WITH_INFINITY = (
-    "float64", "float32", "tfloat32", "bfloat16", "float16", "float8_e3m4", "float8_e4m3",
-    "float8_e5m2",
-)  # fmt: skip
 
 
 @language_function("scalar", outside=True)

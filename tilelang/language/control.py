@@ -7,8 +7,10 @@ the program.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sized
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilelang.language import assign, dropped_tail, expressions, loops
 from tilelang.language.frame import Frame
@@ -97,7 +99,11 @@ def execute_for(frame: Frame, node: ast.For) -> Flow:
             span=frame.span(node.iter),
             help="iterate `range(n)`, `T.serial(n)`, `T.Parallel(…)`, or a Python list",
         )
-    return _unrolled(frame, node, list(iterable))
+    with frame.trace.at(frame.span(node.iter)):
+        items = list(islice(expressions.iterate(iterable), MAX_UNROLLED + 1))
+    if len(items) > MAX_UNROLLED and not frame.host:
+        _too_many(frame, node, iterable)
+    return _unrolled(frame, node, items[:MAX_UNROLLED])
 
 
 def execute_while(frame: Frame, node: ast.While) -> Flow:
@@ -362,17 +368,20 @@ def _check_nesting(frame: Frame, loop: LoopFrame) -> None:
         )
 
 
+def _too_many(frame: Frame, node: ast.For, iterable: Any) -> NoReturn:
+    count = len(iterable) if isinstance(iterable, Sized) else f"more than {MAX_UNROLLED}"
+    reject(
+        "TL148",
+        f"{count} iterations are unrolled while tracing",
+        span=frame.span(node.iter),
+        help="iterate `T.serial(n)` to keep the loop rolled",
+    )
+
+
 def _unrolled(frame: Frame, node: ast.For, items: list[Any]) -> Flow:
     from tilelang.language.statements import execute_block
 
-    if len(items) > MAX_UNROLLED and not frame.host:
-        reject(
-            "TL148",
-            f"{len(items)} iterations are unrolled while tracing",
-            span=frame.span(node.iter),
-            help="iterate `T.serial(n)` to keep the loop rolled",
-        )
-    for item in items[: MAX_UNROLLED if frame.host else None]:
+    for item in items:
         assign.bind_target(frame, node.target, item)
         flow = execute_block(frame, node.body)
         if flow == "break":

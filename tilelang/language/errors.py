@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilelang.program.context import users_place
 from tilelang_diagnostics import error_for
 from tilelang_diagnostics.model import Diagnostic, Severity
 
@@ -12,6 +13,7 @@ def outside_kernel(name: str) -> Exception:
         code="TL169",
         severity=Severity.ERROR,
         message=f"`T.{name}` is called outside a kernel",
+        span=users_place(),
         help="call it inside a function decorated with `@T.prim_func`, `@T.macro` or "
         "`@tilelang.jit`",
     )

@@ -14,8 +14,12 @@ from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject
 from tilelang.program.expr import Expr, Load, Select, Var, VarRef, children, walk
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
+from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Edit, Fix, Label, Span
 from tilelang_diagnostics.suggest import did_you_mean, suggest
+
+# Items of one iterator used while tracing; far above what a table of constants needs.
+MAX_ITEMS = 1 << 20
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
@@ -402,13 +406,43 @@ def iterate(value: Any) -> Iterator[Any]:
             help="loop over its indices: `for i in T.serial(n):`",
         )
     try:
-        return iter(value)
+        return _items(iter(value))
     except TypeError:
         reject(
             "TL141",
             f"{type(value).__name__} cannot be iterated",
             help="iterate a range, a list or a tuple",
         )
+    except Exception as error:
+        _iterating_raised(error)
+
+
+def _items(items: Iterator[Any]) -> Iterator[Any]:
+    """The items, as many as a kernel can use: an iterator may have no end."""
+    for _ in range(MAX_ITEMS):
+        try:
+            item = next(items)
+        except StopIteration:
+            return
+        except (Reject, CompileError):
+            raise
+        except Exception as error:
+            _iterating_raised(error)
+        yield item
+    reject(
+        "TL148",
+        f"more than {MAX_ITEMS} items are iterated while tracing",
+        help="iterate something that ends, or `T.serial(n)` to keep the loop rolled",
+    )
+
+
+def _iterating_raised(error: Exception) -> NoReturn:
+    reject(
+        "TL183",
+        f"iterating raised {type(error).__name__}: {error}",
+        label="iterated while the kernel is traced",
+        help="iterate a list made before; this runs in Python, before there is a kernel",
+    )
 
 
 def _call(frame: Frame, node: ast.Call) -> Any:

@@ -62,7 +62,8 @@ def parse_static(
 
     Args:
         kernel: only the kernel (or factory) of this name.
-        values: values for parameters of factories and eager kernels, by name.
+        values: values for parameters of factories and eager kernels and for `T.const`
+            dimensions, by name.
         select: codes of checks that are off unless asked for.
     """
     try:
@@ -243,7 +244,7 @@ class _StaticReader:
         if any(k.definition.node is definition.node for k in self.kernels):
             return  # both branches of an undecided `if` reach the same text
         parsed = trace_kernel(
-            definition, style, constants=constants, target=self.target,
+            definition, style, constants=constants, dims=self.values, target=self.target,
             assumed={**factory_assumed, **assumed}, jit_options=options or factory_options,
             select=self.select,
         )  # fmt: skip

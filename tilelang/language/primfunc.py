@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.language.definitions import definition_of
 from tilelang.language.tracing import Parsed, trace_kernel
 from tilelang.program.buffer import Buffer
+from tilelang.program.context import active_trace, reject
 from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
-from tilelang_diagnostics import error_for, has_errors
+from tilelang_diagnostics import error_for, failure, has_errors
 
 
 class PrimFunc:
-    """A traced kernel, ready to be compiled. Made by `@T.prim_func`; not callable itself."""
+    """A traced kernel, ready to be compiled. Made by `@T.prim_func`; refuses to be called."""
 
     def __init__(self, parsed: Parsed, python: Callable[..., Any] | None) -> None:
         if parsed.function is None:
@@ -33,6 +34,20 @@ class PrimFunc:
         if has_errors(parsed.diagnostics):
             raise error_for(parsed.diagnostics)
         return PrimFunc(parsed, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        if active_trace() is not None:
+            reject(
+                "TL121",
+                f"`{self.name}` is a kernel, and no function of this one",
+                help="make what both do a `@T.macro`",
+            )
+        raise failure(
+            "TL121",
+            f"`{self.name}` is called before it is compiled",
+            self.function.span,
+            help=f"compile it, then call what you get: tilelang.compile({self.name})(…)",
+        )
 
     @property
     def name(self) -> str:

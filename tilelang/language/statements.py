@@ -41,7 +41,7 @@ def execute_block(frame: Frame, body: list[ast.stmt]) -> Flow:
                     "TL146",
                     "this statement is never reached",
                     span=frame.span(rest[0]),
-                    label=f"after `{flow}`",
+                    label=f"after `{'raise' if isinstance(node, ast.Raise) else flow}`",
                     help="remove it, or put it before",
                 )
             return flow

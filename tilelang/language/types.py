@@ -236,6 +236,8 @@ def _dim(extent: Any, what: str) -> Dim:
     number = int(extent)
     if number < 0:
         _refuse_shape(what, f"{what} {number} is negative")
+    if number >= 1 << 63:
+        _refuse_shape(what, f"{what} {number} does not fit int64")
     return number
 
 

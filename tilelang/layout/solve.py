@@ -64,9 +64,7 @@ def _assign_all(problem: Problem, fuel: int) -> State:
     return state
 
 
-def _core(
-    problem: Problem, broken: Constraint, state: State, fuel: int
-) -> tuple[Origin, ...]:
+def _core(problem: Problem, broken: Constraint, state: State, fuel: int) -> tuple[Origin, ...]:
     """The smallest set of ops that still lead to the disagreement, in program order.
 
     What the layouts were derived from usually does; when a choice elsewhere had a part in it,

@@ -87,9 +87,9 @@ class _Apply(ThreadScope):
 
     def decl(self, s: Any) -> Any:
         """A fragment seen as elements of another width gets a home of its own."""
-        root = self._roots.get(s.buffer)
-        home = None if root is None else self._made.get(root)
-        if home is None or not isinstance(home.layout, Fragment):
+        root: Any = self._roots.get(s.buffer)
+        home = self._made.get(root)
+        if root is None or home is None or not isinstance(home.layout, Fragment):
             return super().decl(s)
         if str(root.dtype) == str(s.buffer.dtype):
             return super().decl(s)

@@ -88,5 +88,8 @@ class _Sequential(Rewriter):
         body = self.any(s.body)
         if int(s.kind) != int(tirx.ForKind.PARALLEL):
             return build.replace_body(s, body)
-        kind = "SERIAL" if build.int_value(s.extent) is None else "UNROLLED"
+        if build.int_value(s.extent) is None:
+            kind = "SERIAL"
+        else:
+            kind = "UNROLLED" if collect(body, tirx.For) else "VECTORIZED"
         return build.loop(s.loop_var, s.extent, body, kind=kind, low=s.min, span=s.span)

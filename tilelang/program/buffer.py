@@ -64,6 +64,11 @@ class Buffer:
         return self.scope_name == "local.fragment"
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it is a tensor of size zero: reads of it give 0, and nothing is written."""
+        return self.is_global and any(isinstance(d, int) and d == 0 for d in self.shape)
+
+    @property
     def is_global(self) -> bool:
         return self.scope_name == "global"
 

@@ -6,10 +6,14 @@ they add to the innermost open block of the active `Trace`; called outside they 
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilelang_diagnostics import diagnose, error_for
@@ -210,12 +214,33 @@ def make_diagnostic(
 def reject(code: str, message: str, **details: Any) -> NoReturn:
     """Give up on the current statement with a diagnostic (see `make_diagnostic`).
 
-    Where nothing is being traced there is no statement to give up: the caller gets the error.
+    Where nothing is being traced there is no statement to give up: the caller gets the error,
+    at the line of theirs that made the call.
     """
     diagnostic = make_diagnostic(code, message, **details)
-    if active_trace() is None:
-        raise error_for((diagnostic,))
-    raise Reject(diagnostic)
+    if active_trace() is not None:
+        raise Reject(diagnostic)
+    if diagnostic.span is None:
+        diagnostic = replace(diagnostic, span=users_place())
+    raise error_for((diagnostic,))
+
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def users_place() -> Span | None:
+    """What the innermost frame outside of this package is executing."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    code = frame.f_code
+    positions = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    line, end_line, column, end_column = positions
+    if line is None or end_line is None or column is None or end_column is None:
+        return None
+    return Span(code.co_filename, line, column + 1, end_line, end_column + 1)
 
 
 def warn(code: str, message: str, **details: Any) -> None:

@@ -161,7 +161,7 @@ def _index(buffer: bf.Buffer, dimension: int, index: Any) -> ex.Expr:
         if isinstance(extent, int) and number + extent < 0:
             _out_of_bounds(buffer, dimension, number)
         return operators.as_expr(extent + number)
-    if number is not None and isinstance(extent, int) and number >= extent:
+    if number is not None and isinstance(extent, int) and number >= extent and not buffer.is_empty:
         _out_of_bounds(buffer, dimension, number)
     return value
 
@@ -229,7 +229,7 @@ def _check_slice(buffer: bf.Buffer, dimension: int, begin: ex.Expr, extent: ex.E
     limit = buffer.shape[dimension]
     if size is None or first is None or not isinstance(limit, int):
         return
-    if first + size <= limit and first >= 0:
+    if (first + size <= limit and first >= 0) or buffer.is_empty:
         return
     message = (
         f"slice [{first}:{first + size}] exceeds dimension {dimension} of `{buffer.name}` "

@@ -5,11 +5,12 @@ Python numbers have no dtype of their own: they adopt the dtype of the other ope
 
 from __future__ import annotations
 
+import math
 import operator as python
 from collections.abc import Callable
 from typing import Any
 
-from tilelang.dtypes import DType, as_dtype
+from tilelang.dtypes import LARGEST, DType, as_dtype
 from tilelang.program import expr as ex
 from tilelang.program.context import current_span, reject, warn
 from tilelang.program.unknown import Unknown, is_unknown
@@ -140,7 +141,7 @@ def cast(value: Any, dtype: Any) -> Any:
 
 
 def constant(value: ex.Number, dtype: DType) -> ex.Expr:
-    """A literal of `dtype`; an integer that does not fit wraps with a warning."""
+    """A literal of `dtype`; with a warning one that does not fit, which wraps or overflows."""
     if dtype.lanes > 1:
         scalar = constant(value, dtype.scalar)
         return ex.Vector((scalar,) * dtype.lanes, dtype, current_span())
@@ -161,7 +162,28 @@ def constant(value: ex.Number, dtype: DType) -> ex.Expr:
         return ex.Const(number, dtype, current_span())
     if dtype.kind in ("handle", "symbol"):
         return ex.Const(value, dtype, current_span())
-    return ex.Const(float(value), dtype, current_span())
+    return ex.Const(_float(value, dtype), dtype, current_span())
+
+
+def _float(value: ex.Number, dtype: DType) -> float:
+    try:
+        number, text = float(value), f"{value:g}"
+    except OverflowError:  # an int beyond every float
+        number, text = (
+            (-math.inf if value < 0 else math.inf),
+            f"an int of {int(value).bit_length()} bits",
+        )
+    held = dtype.overflowed(number)
+    finite = math.isfinite(number) or isinstance(value, int)
+    if finite and abs(held) != abs(value) and (math.isinf(held) or dtype.bits <= 8):
+        warn(
+            "TL235",
+            f"{text} does not fit {dtype} (largest value {LARGEST[dtype.base]:g})",
+            severity=Severity.WARNING,
+            notes=(f"it becomes {held:g}",),
+            help="use a wider dtype, or a constant in range",
+        )
+    return held
 
 
 def as_expr(value: Any, dtype: DType | None = None) -> ex.Expr:

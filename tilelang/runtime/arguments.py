@@ -176,7 +176,8 @@ class _Binder:
             view = view_of(value)
         except NotATensor as error:
             self.report("TL709", f"argument `{buffer.name}` of `{self.name}` {error}, "
-                        "expected a tensor", error.help_for(buffer.name) or _how_to_make_tensor(value),
+                        "expected a tensor",
+                        error.help_for(buffer.name) or _how_to_make_tensor(value),
                         span=buffer.span, label=self.declared(buffer))  # fmt: skip
             return None
         self.check_device(buffer, view)

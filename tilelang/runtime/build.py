@@ -17,7 +17,7 @@ from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.runtime.cache import Cached, KernelCache
 from tilelang.runtime.crash import guarded
-from tilelang.runtime.fingerprint import Origin, fingerprint
+from tilelang.runtime.fingerprint import Fingerprint, Origin, fingerprint
 from tilelang.runtime.report import warn
 from tilelang.target import Target
 
@@ -70,6 +70,13 @@ def build(
     mark = fingerprint(function) if is_cache_enabled() else None
     if mark is None:
         return _compile(function, target, options, verbose)
+    with guarded(f"building {function.name} for {target}", function.span):
+        return _build_cached(function, mark, target, options, verbose)
+
+
+def _build_cached(
+    function: Function, mark: Fingerprint, target: Target, options: CompileOptions, verbose: bool
+) -> Built:
     cache = KernelCache()
     key = cache.front_key(mark, target, options)
     remembered = _in_memory.get((key, mark.origins))

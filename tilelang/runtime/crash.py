@@ -13,7 +13,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,8 @@ from tilelang.version import VERSION
 from tilelang_diagnostics import CompileError, SourceMap, diagnose, error_for, failure
 from tilelang_diagnostics.model import Diagnostic, Span
 
+# Packages that an installation brings along, and a checkout on PYTHONPATH may lack.
+_DEPENDENCIES: Final = frozenset({"filelock", "ml_dtypes", "numpy", "platformdirs"})
 _HELP: Final = "please report it with this file, which holds the kernel, the versions and the error"
 
 
@@ -112,18 +114,25 @@ def _folders() -> Iterator[Path]:
     given = options.CRASH_DIR.get()
     if given:
         yield Path(given)
-    yield cache_root() / "crashes"
+    with suppress(CompileError, ImportError):  # an installation that lacks packages
+        yield cache_root() / "crashes"
     yield Path(tempfile.gettempdir())
 
 
 def _missing_dependency(error: BaseException) -> Diagnostic | None:
-    """TL801 or TL802 for an installation without its compiler."""
+    """TL801, TL802 or TL808 for an installation without its compiler or other packages."""
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tvm"):
         return diagnose(
             "TL801",
             f"the package {error.name} is not installed",
             help="pip install 'apache-tvm>=0.27,<0.28' 'apache-tvm-ffi==0.1.14.post1'",
         )  # fmt: skip
+    if isinstance(error, ModuleNotFoundError) and error.name in _DEPENDENCIES:
+        return diagnose(
+            "TL808",
+            f"the package {error.name} is not installed",
+            help=f"pip install {error.name}; `tilelang doctor` lists what else is missing",
+        )
     text = str(error)
     if "target.build.llvm" in text or "target.llvm_get_system_cpu" in text:
         return diagnose(

@@ -185,7 +185,7 @@ class CudaKernel:
         }
         for n, launch in enumerate(artifact.launches):
             try:
-                block = block_of(launch)
+                block = block_of(launch, self._attributes[n] is not None)
             except CannotPass as refused:
                 raise cuda_errors.cannot_pass(artifact, refused.param) from None
             names |= {

@@ -1,4 +1,4 @@
-"""How does lowered IR become a CUDA artifact: printed, then compiled unless that was done before?"""
+"""How does lowered IR become a CUDA artifact? Printed, then compiled unless done before."""
 
 from __future__ import annotations
 

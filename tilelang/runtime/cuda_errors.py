@@ -163,9 +163,7 @@ def launch_failed(
     )  # fmt: skip
 
 
-def context_lost(
-    name: str, said: str, result: Result, recent: Sequence[str]
-) -> CompileError:
+def context_lost(name: str, said: str, result: Result, recent: Sequence[str]) -> CompileError:
     """TL722 or TL812: a kernel that ran earlier did something the device does not survive."""
     kernels = ", ".join(f"`{k}`" for k in dict.fromkeys(recent)) or "none of ours"
     if result == ASSERT:

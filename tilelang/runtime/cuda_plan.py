@@ -8,7 +8,7 @@ reads
         try: frame = frames0.pop()
         except IndexError: frame = frame0()
         memory, start, config, parameters = frame
-        try: pack0(memory, start, g0x, 1, 1, 256, 1, 1, 0, stream(d), 0, 0, v0, v1, v2)
+        try: pack0(memory, start, g0x, 1, 1, 256, 1, 1, 0, stream(d), v0, v1, v2)
         except DoesNotFit: unfit((v0, v1, v2))
         result = driver_launch(config, functions0[d], parameters, None)
         if result: failed0(result, d, frame, (g0x, 1, 1))
@@ -16,9 +16,10 @@ reads
         note('add_kernel')
 
 A frame is the memory of one launch configuration and parameter block, filled by one
-`struct.pack_into`. Frames are taken out of their list while in use, because other threads run
-during the call of the driver. The same lines stand in the function of the slow path and in the
-one that `fast_call` makes, where they save the calls in between.
+`struct.pack_into`: from the stream on, where everything before it is constant. Frames are taken out
+of their list while in use, because other threads run during the call of the driver. The same lines
+stand in the function of the slow path and in the one that `fast_call` makes, where they save the
+calls in between.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tilelang.codegen.host_expr import HostExpr
 from tilelang.dtypes import dtype as dtype_of
 
 # cuda.h, CUlaunchConfig: grid, block, dynamic shared bytes, stream, attributes, their number.
-_CONFIG: Final = "6I I 4x Q Q I 4x"
+_GEOMETRY: Final = struct.Struct("<6I I 4x")
 _CONFIG_BYTES: Final = 56
 # A parameter block may hold tensor maps, which are aligned to 64 bytes.
 _ALIGN: Final = 64
@@ -64,31 +65,46 @@ Frame = tuple[Any, int, ctypes.c_void_p, Any]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """How the parameters of one kernel lie in memory: a `struct` format and their offsets."""
+    """How the parameters of one kernel lie in memory: their offsets, and the `struct` format of
+    what changes from call to call. `geometry` is what stands before the stream where that is
+    constant: grid, block and shared memory."""
 
     form: struct.Struct
     offsets: tuple[int, ...]
+    size: int
+    geometry: tuple[int, ...] | None
 
     def frame(self) -> Frame:
         """New memory for one launch."""
-        memory = ctypes.create_string_buffer(self.form.size + _ALIGN)
+        memory = ctypes.create_string_buffer(self.size + _ALIGN)
         start = -ctypes.addressof(memory) % _ALIGN
         base = ctypes.addressof(memory) + start
         pointers = (ctypes.c_void_p * max(1, len(self.offsets)))(*(base + o for o in self.offsets))
+        if self.geometry is not None:
+            _GEOMETRY.pack_into(memory, start, *self.geometry)
+            start += _GEOMETRY.size
         return memory, start, ctypes.c_void_p(base), pointers
 
 
-def block_of(launch: KernelLaunch) -> Block:
+def block_of(launch: KernelLaunch, has_attributes: bool) -> Block:
     """The configuration and the parameters of `launch`; raises CannotPass."""
-    form, size, offsets = "<" + _CONFIG, _CONFIG_BYTES, []
+    geometry = _constant_geometry(launch)
+    form = "<" if geometry is not None else _GEOMETRY.format + " "
+    # The stream, then address and number of launch attributes.
+    form += "Q Q I 4x" if has_attributes else "Q 16x"
+    size, offsets = _CONFIG_BYTES, []
     for param in launch.params:
         code, width = _format(param)
-        align = min(width, _ALIGN)
-        gap = -size % align
+        gap = -size % min(width, _ALIGN)
         form += f" {gap}x {code}" if gap else f" {code}"
         offsets.append(size + gap)
         size += gap + width
-    return Block(struct.Struct(form), tuple(offsets))
+    return Block(struct.Struct(form), tuple(offsets), size, geometry)
+
+
+def _constant_geometry(launch: KernelLaunch) -> tuple[int, ...] | None:
+    grid = [max(0, extent) for extent in launch.grid if isinstance(extent, int)]
+    return (*grid, *launch.block, launch.dynamic_shared) if len(grid) == 3 else None
 
 
 def launch_lines(
@@ -136,9 +152,7 @@ class _Writer:
             address = f"{self.names[found.source]} + {self.text(found.offset)}"
             out.append(f"m{n} = tensor_map({n}, {address}, ({shape}), ({strides}))")
             self.names[found.name] = f"m{n}"
-        for n, (launch, attribute) in enumerate(
-            zip(self.device.launches, attributes, strict=True)
-        ):
+        for n, (launch, attribute) in enumerate(zip(self.device.launches, attributes, strict=True)):
             out += self.launch(n, launch, attribute)
         return out
 
@@ -153,8 +167,11 @@ class _Writer:
             out.append(f"{name} = {self.text(extent)}")
             grid.append(name)
             tests.append(f"{name} > 0")
-        numbers = [*grid, *map(str, launch.block), str(launch.dynamic_shared), "stream(d)",
-                   *map(str, attribute), *(self.parameter(p) for p in launch.params)]  # fmt: skip
+        numbers = ["stream(d)"]
+        if _constant_geometry(launch) is None:
+            numbers = [*grid, *map(str, launch.block), str(launch.dynamic_shared), *numbers]
+        numbers += map(str, attribute if attribute[1] else ())
+        numbers += (self.parameter(p) for p in launch.params)
         body = [
             f"try: frame = frames{n}.pop()",
             f"except IndexError: frame = frame{n}()",

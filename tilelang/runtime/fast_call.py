@@ -48,20 +48,23 @@ def make_fast_call(
     written: frozenset[Buffer] = frozenset(),
     place: Place = CPU,
     inline: Inline | None = None,
+    slow: Callable[..., Any] | None = None,
 ) -> Callable[..., Any] | None:
     """The generated function, or None for a signature that is left to the slow path.
 
     It takes the inputs by position and returns one result, a list of them, None, or NO_FAST_PATH.
-    `slots` is what `launch` takes, in order; off the CPU `inline` does its work.
+    `slots` is what `launch` takes, in order; off the CPU `inline` does its work. With `slow` it is
+    a method, which calls that method where it would give up.
     """
     if place.kind != "cpu" and (family != "torch" or inline is None):
         return None
     writer = _Writer(signature, family, written, place, inline)
     try:
-        source = writer.function(slots)
+        source = writer.function(slots, slow is not None)
     except _Unsupported:
         return None
     namespace = {**writer.constants, "NO_FAST_PATH": NO_FAST_PATH, "launch": launch,
+                 "ABSENT": _ABSENT, "Doubt": _Doubt, "given": _given, "slow": slow,
                  "__builtins__": {"min": min, "max": max, "int": int, "float": float, "abs": abs,
                                   "Exception": Exception, "IndexError": IndexError}}  # fmt: skip
     exec(compile(source, f"<call of {signature.name}>", "exec"), namespace)
@@ -71,6 +74,21 @@ def make_fast_call(
 
 class _Unsupported(Exception):
     pass
+
+
+class _Doubt(Exception):
+    """A call that the generated method leaves to the complete check."""
+
+
+_ABSENT: Final = object()
+
+
+def _given(*args: Any) -> tuple[Any, ...]:
+    """The arguments that were passed: the first that was not ends them."""
+    for n, value in enumerate(args):
+        if value is _ABSENT:
+            return args[:n]
+    return args
 
 
 class _Writer:
@@ -91,10 +109,11 @@ class _Writer:
         self.values: dict[Parameter, str] = {}  # what goes into a slot
         self.late: list[tuple[Dim, str]] = []  # sizes to compare once every dimension is known
 
-    def function(self, slots: Sequence[Parameter]) -> str:
+    def function(self, slots: Sequence[Parameter], is_method: bool = False) -> str:
         inputs = self.signature.inputs
         argument_names = [f"a{i}" for i in range(len(inputs))]
         self.constants["TENSORS"] = _classes(self.family)
+        self.constants["TENSOR"] = _plain_class(self.family)
         for name, parameter in zip(argument_names, inputs, strict=True):
             if isinstance(parameter, Var):
                 self.scalar(name, parameter)
@@ -114,6 +133,8 @@ class _Writer:
             body += self.inlined(values)
         body.append(f"return {self.returned()}")
         checks = [f"        {line}" for line in self.checks] or ["        pass"]
+        if is_method:
+            return _method(argument_names, checks, body)
         return "\n".join(
             [f"def call({', '.join(argument_names)}):", "    try:", *checks,
              "    except Exception: return NO_FAST_PATH", *(f"    {line}" for line in body)]
@@ -138,13 +159,17 @@ class _Writer:
         name = f"a{index}"
         if elements_per_item(buffer.dtype) != 1 or buffer.dtype.lanes != 1:
             raise _Unsupported
-        self.require(f"{name}.__class__ in TENSORS")
+        self.require(f"{name}.__class__ is TENSOR or {name}.__class__ in TENSORS")
         self.constants[f"D{index}"] = dtypes = self.dtypes(buffer)
         if self.family == "torch":
             same = f"{name}.dtype is D{index}" if len(dtypes) == 1 else f"{name}.dtype in D{index}"
             if len(dtypes) == 1:
                 self.constants[f"D{index}"] = dtypes[0]
-            self.require(f"{same} and {self.on_place(name)} and not {name}.is_neg()")
+            # A lazily negated tensor is the imaginary part of a conjugate: every other number.
+            # On a GPU, where every tenth of a microsecond counts, only strided ones are asked.
+            asks = buffer.strides is not None or self.place.kind == "cpu"
+            plain = f" and not {name}.is_neg()" if asks else ""
+            self.require(f"{same} and {self.on_place(name)}{plain}")
         else:
             self.constants[f"D{index}"] = dtypes[0] if len(dtypes) == 1 else dtypes
             self.require(f"{name}.dtype {'==' if len(dtypes) == 1 else 'in'} D{index}")
@@ -170,9 +195,11 @@ class _Writer:
         if self.place.kind != "cpu" and self.has_device:
             return f"{name}.get_device() == d"
         if self.place.kind != "cpu":
+            # Nothing is loaded on device -1, the CPU.
             self.checks.append(f"d = {name}.get_device()")
             self.has_device = True
-        return f"{name}.is_{self.place.kind}"
+            return "d >= 0"
+        return f"{name}.is_cpu"
 
     def aligned(self) -> None:
         """Addresses that need the same alignment are tested at once: it is a power of two."""
@@ -272,6 +299,20 @@ class _Writer:
         return (numpy_dtype(buffer.dtype),)
 
 
+def _method(names: Sequence[str], checks: Sequence[str], body: Sequence[str]) -> str:
+    """The same as a method that takes every call there is."""
+    parameters = "".join(f"{name}=ABSENT, " for name in names)
+    # Left before the complete check begins, so that what it raises has no other exception behind.
+    doubts = [c.replace("return NO_FAST_PATH", "raise Doubt") for c in checks]
+    passed = f"slow(self, *given({', '.join(names)}), *more, **named)"
+    return "\n".join(
+        [f"def call(self, {parameters}*more, **named):", "    try:",
+         "        if more or named: raise Doubt", *doubts,
+         "    except Exception: fits = False", "    else: fits = True",
+         f"    if not fits: return {passed}", *(f"    {line}" for line in body)]
+    )  # fmt: skip
+
+
 def _classes(family: Family) -> frozenset[type]:
     if family == "torch":
         import torch
@@ -280,6 +321,16 @@ def _classes(family: Family) -> frozenset[type]:
     import numpy
 
     return frozenset({numpy.ndarray})
+
+
+def _plain_class(family: Family) -> Any:
+    if family == "torch":
+        import torch
+
+        return torch.Tensor
+    import numpy
+
+    return numpy.ndarray
 
 
 def _empty(family: Family) -> Any:

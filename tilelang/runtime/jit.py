@@ -10,9 +10,10 @@ def matmul(A, B, block=64): ...     # c = matmul(a, b)
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from tilelang.language.primfunc import PrimFunc
 from tilelang.language.source import source_of
@@ -119,9 +120,10 @@ class JitFunction:
         verbose: bool,
         captured: Mapping[str, Any],
     ) -> None:
-        if not isinstance(python, PrimFunc) and not callable(python):
-            raise error_for((_no_kernel(f"@tilelang.jit on a {type(python).__name__}",
-                                        "decorate a function"),))  # fmt: skip
+        problem = None if isinstance(python, PrimFunc) else _no_function(python)
+        if problem is not None:
+            raise error_for((_no_kernel(f"@tilelang.jit on {problem}",
+                                        "decorate a function made with `def`"),))  # fmt: skip
         self.python = python
         self.out_idx = out_idx
         self.target = target
@@ -132,7 +134,7 @@ class JitFunction:
         self._eager: EagerKernel | None = None
         self._bind: Callable[..., dict[str, Any]] | None = None
         self._kernels: dict[Hashable, JITKernel] = {}
-        functools.update_wrapper(self, cast(Callable[..., Any], python))
+        functools.update_wrapper(self, python)
         self.__name__: str = python.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -265,13 +267,24 @@ class JitFunction:
 
     def _span(self) -> Any:
         try:
-            source, node = source_of(self.python)  # type: ignore[arg-type]
+            source, node = source_of(self.python)
         except CompileError:
             return None
         return source.line_span(node.lineno)
 
     def __repr__(self) -> str:
         return f"<tilelang.jit {self.__name__}>"
+
+
+def _no_function(value: Any) -> str | None:
+    """What is decorated, where that can be no kernel and no factory of kernels."""
+    if isinstance(value, type):
+        return f"`{value.__name__}`, which is a class"
+    if not callable(value) or not hasattr(value, "__name__"):
+        return f"a {type(value).__name__}"
+    if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
+        return f"`{value.__name__}`, which is async"
+    return None
 
 
 def _no_kernel(message: str, help: str, span: Any = None) -> Diagnostic:

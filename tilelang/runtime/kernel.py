@@ -112,12 +112,17 @@ class JITKernel:
 
     def _learn(self, cls: type, family: Family) -> None:
         """A call of this kind of tensors has gone well: make the next one fast."""
-        if cls not in self._fast:
-            made = make_fast_call(
-                self.signature, self._slots, family, self._launch, self._written, self._place,
-                getattr(self._built.runner, "inline", None),
-            )  # fmt: skip
-            self._fast[cls] = made
+        if cls in self._fast:
+            return
+        inline = getattr(self._built.runner, "inline", None)
+        made = make_fast_call(
+            self.signature, self._slots, family, self._launch, self._written, self._place, inline,
+            None if inline is None else JITKernel.__call__,
+        )  # fmt: skip
+        self._fast[cls] = made if inline is None else None
+        if made is not None and inline is not None:
+            # A launch takes microseconds, and one call of a function less is a part of that.
+            self.__class__ = type("JITKernel", (JITKernel,), {"__call__": made})
 
     # What it is.
 

@@ -38,11 +38,15 @@ def freeze_named(kernel: str, values: Mapping[str, Any]) -> Hashable:
         try:
             frozen.append((name, freeze(value)))
         except TypeError:
+            tensor = _is_tensor(value)
             raise failure(
                 "TL714",
                 f"argument {name} of {kernel} is a {type(value).__name__}, which cannot be "
                 "hashed, so its kernel could not be found again",
-                help="pass numbers, strings, dtypes, or tuples, lists and dicts of them",
+                help=f"declare a tensor of the kernel, `{name}: T.Tensor(shape, dtype)`; a factory "
+                "takes what kernels differ in, and its kernel the tensors"
+                if tensor
+                else "pass numbers, strings, dtypes, or tuples, lists and dicts of them",
             ) from None
     return tuple(frozen)
 
@@ -112,4 +116,8 @@ def _compares_oddly(value: Any) -> bool:
     """Tensors and expressions answer `==` with something that is no bool."""
     from tilelang.program.expr import Expr
 
-    return isinstance(value, Expr) or hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+    return isinstance(value, Expr) or _is_tensor(value)
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")

@@ -35,7 +35,7 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
             warnings.warn_explicit(
                 TileLangWarning(diagnostic),
                 TileLangWarning,
-                filename=span.file if span else "tilelang",
+                filename=span.file if span else "<tilelang>",  # a file of that name may exist
                 lineno=span.line if span else 1,
                 registry=_registry,
             )

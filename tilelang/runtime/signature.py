@@ -117,7 +117,8 @@ def _positions(function: Function, out_idx: OutIdx) -> tuple[int, ...]:
     count = len(function.params)
     found: list[int] = []
     for position in given:
-        if not isinstance(position, int) or not -count <= position < count:
+        plain = isinstance(position, int) and not isinstance(position, bool)
+        if not plain or not -count <= position < count:
             _refuse(
                 "TL712",
                 f"out_idx {position!r} names no parameter of {function.name}, which has {count}",
@@ -126,6 +127,13 @@ def _positions(function: Function, out_idx: OutIdx) -> tuple[int, ...]:
             )
         index = position % count
         parameter = function.params[index]
+        if index in found:
+            _refuse(
+                "TL712",
+                f"out_idx {out_idx!r} names parameter {parameter.name} of {function.name} twice",
+                "name each result once",
+                parameter.span or function.span,
+            )
         if isinstance(parameter, Var):
             _refuse(
                 "TL712",

@@ -1,0 +1,59 @@
+"""Kernels compile for the architectures they claim, without a warning of the compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gpu import gemms, tiles
+from tests.gpu.lowering import source_of
+from tests.gpu.lowering_kernels import KERNELS
+from tests.kernels.case import KernelCase
+from tests.kernels.registry import KERNELS as REGISTERED
+from tilelang.runtime.nvrtc import find_nvrtc
+from tilelang.runtime.toolchain_cuda import compile_cuda
+from tilelang.target import parse_target
+
+ARCHS = ("sm_80", "sm_90a")
+# One of each kind; `benchmarks/gpu_check.py` builds and runs them all.
+SAMPLE = (
+    "gpu_gemm_float16_tn", "gpu_gemm_int8_nn", "gpu_gemm_float32_nt", "gpu_gemm_float64_nn",
+    "gpu_gemm_a_in_registers", "gpu_gemm_stages", "gpu_reduce_sum_5x1000_1_shared",
+    "gpu_softmax_float16_1", "gpu_histogram", "gpu_reducer_sum", "gpu_single_elements",
+    "gpu_two_dimensional_block", "gpu_dynamic_rows", "gpu_scan_64x32_0_on_fragment",
+)  # fmt: skip
+CASES = {case.name: case for case in (*gemms.CASES, *tiles.CASES)}
+
+pytestmark = pytest.mark.skipif(find_nvrtc() is None, reason="NVRTC is not installed")
+
+
+def check(function: object, arch: str) -> None:
+    binary = compile_cuda(source_of(function, arch), parse_target(f"cuda:{arch}"))  # type: ignore[arg-type]
+    assert binary.cubin
+    assert not binary.warnings
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_small_kernels(name: str, arch: str) -> None:
+    check(KERNELS[name].function, arch)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", SAMPLE)
+def test_cases(name: str, arch: str) -> None:
+    case = CASES[name]
+    check(case.make(**case.kernel_params()).function, arch)
+
+
+def _prim_funcs() -> list[KernelCase]:
+    """A registered kernel of each row, among those that need no tensors to be traced."""
+    found: dict[str, KernelCase] = {}
+    for case in REGISTERED:
+        if case.style == "prim_func" and "cuda:sm_80" in case.targets:
+            found.setdefault(case.row, case)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("case", _prim_funcs(), ids=lambda case: case.name)
+def test_registered_kernels(case: KernelCase) -> None:
+    check(case.make(**case.kernel_params()).function, "sm_80")

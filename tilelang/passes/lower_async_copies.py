@@ -1,0 +1,142 @@
+"""Marked copies become instructions that do not wait, where each thread moves enough at a time.
+
+Before: (may be asynchronous) for v in T.vectorized(8): S[tx * 8 + v] = A[by, tx * 8 + v]
+After:  T.cp_async(S[tx * 8 : tx * 8 + 8], A[by, tx * 8 : tx * 8 + 8])
+
+An element that does not exist is not read, and zero is written in its place. A copy that stays
+synchronous is right all the same: TL508 says why it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tilelang.dtypes import dtype as find_dtype
+from tilelang.ir import attrs, build, tirx
+from tilelang.ir.device_ops import call
+from tilelang.ir.spans import TirSpan
+from tilelang.ir.visit import Rewriter, collect, statements, substitute, uses, with_body
+from tilelang.passes.context import PassContext
+from tilelang.passes.scoped import is_lazy_select
+
+# PTX ISA, cp.async: bytes of one instruction.
+WIDTHS: Final = (4, 8, 16)
+_SHARED: Final = ("shared", "shared.dyn")
+
+
+def lower_async_copies(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
+    """Make copies asynchronous that are marked and can be."""
+    return with_body(func, _Lower(ctx).any(func.body))
+
+
+class _StaysSynchronous(Exception):
+    """Why a copy cannot be asynchronous."""
+
+
+class _Lower(Rewriter):
+    def __init__(self, ctx: PassContext) -> None:
+        self._ctx = ctx
+        self._marked = False
+        self._reasons: dict[str, None] = {}
+
+    def attr(self, s: Any) -> Any:
+        if str(s.attr_key) != attrs.ASYNC:
+            return super().attr(s)
+        self._marked, self._reasons = True, {}
+        body = self.any(s.body)
+        self._marked = False
+        for reason in self._reasons:
+            self._ctx.report(
+                "TL508", f"a copy of this pipeline waits for its data: {reason}", s.span,
+                label="not asynchronous",
+            )  # fmt: skip
+        return body
+
+    def for_(self, s: Any) -> Any:
+        if not self._marked or int(s.kind) != int(tirx.ForKind.VECTORIZED):
+            return super().for_(s)
+        return self._tried(s, lambda: self._vector(s))
+
+    def store(self, s: Any) -> Any:
+        if not self._marked or str(s.buffer.scope()) not in _SHARED:
+            return s
+        return self._tried(s, lambda: self._copied(s, 1, s.span))
+
+    def _tried(self, s: Any, make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except _StaysSynchronous as why:
+            self._reasons[str(why)] = None
+            return s
+
+    def _vector(self, loop: Any) -> Any:
+        count = build.int_value(loop.extent)
+        body = statements(loop.body)
+        conditions: list[Any] = []
+        while len(body) == 1 and isinstance(body[0], tirx.IfThenElse) and body[0].else_case is None:
+            if uses(body[0].condition, [loop.loop_var]):
+                raise _StaysSynchronous("its elements have conditions of their own")
+            conditions.append(body[0].condition)
+            body = statements(body[0].then_case)
+        if count is None or len(body) != 1 or not isinstance(body[0], tirx.BufferStore):
+            raise _StaysSynchronous("the statement does more than move elements")
+        zero = build.const(0, build.dtype_of(loop.loop_var), loop.span)
+        first = _WithoutZeros().any(substitute(body[0], {loop.loop_var: zero}))
+        made = self._copied(first, count, loop.span)
+        for condition in reversed(conditions):
+            made = tirx.IfThenElse(condition, made, None, loop.span)
+        return made
+
+    def _copied(self, s: Any, count: int, span: TirSpan) -> Any:
+        """One instruction for `count` elements from those of `s` on."""
+        value, predicate = s.value, None
+        if is_lazy_select(value) or isinstance(value, tirx.Select):
+            lazy = is_lazy_select(value)
+            parts = list(value.args) if lazy else [
+                value.condition, value.true_value, value.false_value
+            ]  # fmt: skip
+            predicate, value, other = parts
+            if not _is_zero(other):
+                raise _StaysSynchronous(
+                    "elements outside the tensor read as something else than zero"
+                )
+        if not isinstance(value, tirx.TensorLoad) or str(value.source.scope()) != "global":
+            converts = isinstance(value, tirx.Cast)
+            raise _StaysSynchronous(
+                "it converts what it loads" if converts else "it computes with what it loads"
+            )
+        bits = find_dtype(str(s.buffer.dtype)).bits * build.lanes_of(build.dtype_of(value))
+        size = bits * count // 8
+        if size not in WIDTHS:
+            raise _StaysSynchronous(
+                f"a thread moves {size} byte{'s' * (size != 1)} at once, not 4, 8 or 16: "
+                "rows begin at addresses that are no multiple, or the tile is too narrow"
+            )  # fmt: skip
+        if predicate is not None and collect(predicate, tirx.TensorLoad):
+            raise _StaysSynchronous("whether an element exists depends on memory")
+        operands = [
+            _run(s.buffer, list(s.indices), count, span),
+            _run(value.source, list(value.indices), count, value.span or span),
+            *([] if predicate is None else [predicate]),
+        ]
+        return build.evaluate(call("cp_async", operands, span=span, bytes=size), span)
+
+
+class _WithoutZeros(Rewriter):
+    def binary(self, e: Any) -> Any:
+        new = super().binary(e)
+        return build.add(new.a, new.b, new.span) if isinstance(new, tirx.Add) else new
+
+
+def _run(buffer: Any, indices: Sequence[Any], count: int, span: TirSpan) -> Any:
+    """`count` neighbouring elements."""
+    sizes = [*[1] * (len(indices) - 1), count]
+    pairs = [
+        (i, build.const(n, build.dtype_of(i), span)) for i, n in zip(indices, sizes, strict=True)
+    ]
+    return build.region(buffer, pairs, span)
+
+
+def _is_zero(e: Any) -> bool:
+    return isinstance(e, (tirx.IntImm, tirx.FloatImm)) and float(e.value) == 0
