@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +26,15 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def _imports_are_undone() -> Iterator[None]:
+def _imports_are_undone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Kernel files are imported, and stay on the path for as long as the process runs."""
     path, modules = list(sys.path), set(sys.modules)
     yield
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         file = getattr(sys.modules[name], "__file__", None) or ""
-        if file.startswith(tempfile.gettempdir()):
+        # Not the whole temporary folder: a checkout may lie in it too.
+        if file.startswith(str(tmp_path_factory.getbasetemp())):
             del sys.modules[name]
 
 

@@ -152,7 +152,8 @@ class _Search:
     def require(self, missing: Iterable[str]) -> None:
         names = list(missing)
         if names:
-            listed = " and ".join(f"`{n}`" for n in names)
+            *first, last = (f"`{n}`" for n in names)
+            listed = f"{', '.join(first)} and {last}" if first else last
             _refuse("TL716", [f"{listed} of `{self.chosen.name}` {'have' if names[1:] else 'has'}"
                     " no value"],
                     f"give {'them' if len(names) > 1 else 'it'}: --set "

@@ -110,7 +110,7 @@ class _Lower(Rewriter):
         size = bits * count // 8
         if size not in WIDTHS:
             raise _StaysSynchronous(
-                f"a thread moves {size} byte{'s' * (size != 1)} at once, not 4, 8 or 16: "
+                f"a thread moves {size} byte{'s' * (size != 1)} at a time, not 4, 8 or 16: "
                 "rows begin at addresses that are no multiple, or the tile is too narrow"
             )  # fmt: skip
         if predicate is not None and collect(predicate, tirx.TensorLoad):
