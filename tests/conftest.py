@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -33,6 +34,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--full", action="store_true", help="run the large counts instead of a seeded sample"
     )
+
+
+# PyTorch is optional: without it, the test files that are about it are left out.
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    if HAS_TORCH or collection_path.suffix != ".py":
+        return None
+    return True if "\nimport torch\n" in collection_path.read_text() else None
+
+
+def pytest_report_header() -> str | None:
+    return None if HAS_TORCH else "no PyTorch: tests that need it are left out"
 
 
 def pytest_configure(config: pytest.Config) -> None:
