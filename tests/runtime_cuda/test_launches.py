@@ -50,7 +50,12 @@ def artifact(
 ) -> CudaArtifact:  # fmt: skip
     source = SourceMap((Line("// k"),))
     device = DeviceSource("k", "cuda", source, tuple(slots), launches or (LAUNCH,), **more)
-    return CudaArtifact(device, tuple(CudaBinary(a, a.encode()) for a in archs))
+    return CudaArtifact(device, tuple(CudaBinary(a, code_for(a)) for a in archs))
+
+
+def code_for(arch: str) -> bytes:
+    """The shortest ELF file there is, with a name at its end."""
+    return b"\x7fELF" + bytes(60) + arch.encode()
 
 
 @pytest.fixture
@@ -80,7 +85,7 @@ def test_grid_block_and_parameters(driver: FakeLibrary) -> None:
     assert (seen.grid, seen.block, seen.shared) == ((4, 1, 1), (256, 1, 1), 1024)
     assert seen.parameters == (0x7000, 1.5, 1000)
     assert (seen.attributes, seen.stream, seen.context) == ((), 0, 0x90)
-    assert driver.loaded == [b"sm_90a"]
+    assert driver.loaded == [code_for("sm_90a")]
 
 
 def test_an_empty_grid_launches_nothing(driver: FakeLibrary) -> None:
@@ -146,7 +151,7 @@ def test_each_device_has_its_own_functions(monkeypatch: pytest.MonkeyPatch) -> N
     for device in (0, 1, 0):
         kernel.run([1, 1.0, 5], device)
     assert [x.context for x in driver.launches] == [0x90, 0x91, 0x90]
-    assert driver.loaded == [b"sm_90a", b"sm_80"]
+    assert driver.loaded == [code_for("sm_90a"), code_for("sm_80")]
     assert len({x.function for x in driver.launches}) == 2
 
 
@@ -254,6 +259,25 @@ def test_which_device_runs_which_code(
         assert (code, message) == (
             "TL416", f"`k` was compiled for {arch}; cuda:0, Test GPU 0, is {number}"
         )  # fmt: skip
+
+
+def test_code_that_has_lost_its_end_never_reaches_the_driver(driver: FakeLibrary) -> None:
+    whole = b"\x7fELF" + bytes(36) + (64).to_bytes(8, "little") + bytes(10) + b"\x40\0\x02\0\0\0"
+    whole += bytes(128)
+    assert len(whole) == 64 + 128 and CudaBinary("sm_90a", whole).is_whole
+    for damage in (b"", b"not code", whole[:30], whole[:-1], whole[:100]):
+        found = replace(artifact(), binaries=(CudaBinary("sm_90a", damage),))
+        code, message = refusal(lambda: load_cuda(found).run([1, 1.0, 5]))  # noqa: B023
+        assert code == "TL416" and "is damaged: it is no whole ELF file" in message
+    assert driver.loaded == []
+
+
+def test_code_for_an_older_device_through_its_ptx(driver: FakeLibrary) -> None:
+    older = CudaBinary("sm_80", code_for("sm_80"), ptx=".version 8.0")
+    found = replace(artifact(), binaries=(older,))
+    assert refusal(lambda: load_cuda(found).run([1, 1.0, 5]))[0] == "TL416"
+    load_cuda(found, from_ptx=True).run([1, 1.0, 5])
+    assert driver.loaded == [b".version 8.0\0"]
 
 
 def test_the_most_specific_code_is_chosen() -> None:

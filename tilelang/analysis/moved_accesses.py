@@ -27,6 +27,8 @@ class Moved:
         self.overlaps = overlaps
         self._made: dict[Any, Access] = {}
         self._alive: list[Any] = []
+        # Of an access that was moved back: from which one, in which loop, how far.
+        self._origins: dict[int, tuple[Access, Loop, int]] = {}
         self._numbers: dict[Any, Any] = {}  # loops that are at a known iteration
         self._conditions: tuple[Any, ...] = ()
         self._negations: dict[int, Any] = {}
@@ -112,7 +114,12 @@ class Moved:
         """`a` as an iteration later sees it: one earlier than it did."""
         if loop.var is None:
             return self._kept(("back", id(a), id(loop)), a, lambda: _renamed(a, loop))
-        return self._kept(("back", id(a), id(loop)), a, lambda: _earlier(a, loop))
+        base, known, turns = self._origins.get(id(a), (a, loop, 0))
+        if known is not loop:
+            base, turns = a, 0
+        found = self._kept(("back", id(a), id(loop)), a, lambda: _earlier(base, loop, turns + 1))
+        self._origins.setdefault(id(found), (base, loop, turns + 1))
+        return found
 
     def _kept(self, key: Any, a: Access, make: Any) -> Access:
         found = self._made.get(key)
@@ -141,17 +148,19 @@ def _renamed(a: Access, loop: Loop) -> Access:
     return _substituted(a, fresh)
 
 
-def _earlier(a: Access, loop: Loop) -> Access:
+def _earlier(a: Access, loop: Loop, turns: int) -> Access:
+    """`a` as it was so many iterations ago."""
     a = _renamed(a, loop)
     known = _range_of(loop)
     mentions = _mentions(a, {loop.var})
     # In a loop of few iterations it matters that there is none before the first.
     if not mentions and (known is None or len(known) > _FEW):
         return a
-    exists = tirx.GT(loop.var, loop.low, a.span)
+    dtype = build.dtype_of(loop.var)
+    ago = build.const(turns, dtype)
+    exists = tirx.GE(loop.var, build.add(loop.low, ago, a.span), a.span)
     if mentions:
-        one = build.const(1, build.dtype_of(loop.var))
-        a = _substituted(a, {loop.var: tirx.Sub(loop.var, one, a.span)})
+        a = _substituted(a, {loop.var: tirx.Sub(loop.var, ago, a.span)})
     return replace(a, guards=(*a.guards, exists))
 
 

@@ -14,14 +14,17 @@ from tilelang.ir.visit import uses
 _BOTH = (
     "Add", "Sub", "Mul", "Min", "Max", "EQ", "NE", "LT", "LE", "GT", "GE", "And", "Or",
     "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LShift", "RShift", "Div", "Mod", "FloorDiv",
+    "FloorMod",
 )  # fmt: skip
 
 
 def period(e: Any, var: Any) -> int | None:
     """The least known P with `e` the same at `var` and `var + P`; None if there is none known."""
-    if not uses(e, [var]):
-        return 1
     kind = type(e).__name__
+    if kind == "IntImm":
+        return 1
+    if isinstance(e, tirx.Var):
+        return None if e.same_as(var) else 1
     if kind == "Cast":
         return period(e.value, var)
     if kind == "Not":
@@ -34,16 +37,14 @@ def period(e: Any, var: Any) -> int | None:
                 return _modulo(masked, var, mask + 1)
     if kind in _BOTH:
         return _joined(period(e.a, var), period(e.b, var))
-    return None
+    return None if uses(e, [var]) else 1
 
 
 def _modulo(e: Any, var: Any, modulus: int) -> int | None:
     """The least known P with `e` at `var` and `var + P` the same modulo `modulus`."""
-    if not uses(e, [var]):
-        return 1
     kind = type(e).__name__
     if isinstance(e, tirx.Var):
-        return modulus
+        return modulus if e.same_as(var) else 1
     if kind == "Cast":
         return _modulo(e.value, var, modulus)
     if kind in ("Add", "Sub"):

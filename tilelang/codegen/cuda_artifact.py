@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tilelang.codegen.cuda_binary import CudaBinary, specificity
+from tilelang.codegen.cuda_binary import CudaBinary, specificity, split_arch
 from tilelang.codegen.device_source import DeviceSource, KernelLaunch, Slot
 
 SCHEMA: Final = 1
@@ -75,6 +75,12 @@ class CudaArtifact:
         """The most specific binary that runs on a device; None if none does."""
         fitting = [b for b in self.binaries if b.runs_on(capability)]
         return max(fitting, key=specificity, default=None)
+
+    def ptx_for(self, capability: tuple[int, int]) -> CudaBinary | None:
+        """The newest binary whose PTX a driver can compile for a device; not of `a` spellings."""
+        older = [b for b in self.binaries if b.ptx and b.is_portable
+                 and split_arch(b.arch)[:2] <= capability]  # fmt: skip
+        return max(older, key=specificity, default=None)
 
     def manifest(self) -> dict[str, Any]:
         """Everything but source and binaries, as plain JSON values."""

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 _ARCH: Final = re.compile(r"sm_(\d+)([af]?)")
+_ELF_HEADER: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,27 @@ class CudaBinary:
         if suffix == "a":
             return capability == (major, minor)
         return capability[0] == major and capability[1] >= minor
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the machine code is an ELF file that has not lost its end.
+
+        The driver takes its length from its headers and reads on where it should stop.
+        """
+        code = self.cubin
+        if len(code) < _ELF_HEADER or code[:4] != b"\x7fELF":
+            return False
+        sections = int.from_bytes(code[0x28:0x30], "little")
+        size, count = (int.from_bytes(code[n : n + 2], "little") for n in (0x3A, 0x3C))
+        segments = int.from_bytes(code[0x20:0x28], "little")
+        entry, entries = (int.from_bytes(code[n : n + 2], "little") for n in (0x36, 0x38))
+        ends = (sections + size * count, segments + entry * entries)
+        return max(ends) <= len(code)
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether its PTX may be compiled for newer architectures."""
+        return not split_arch(self.arch)[2]
 
     def facts(self) -> dict[str, Any]:
         """What the compiler said, as JSON values; neither machine code nor PTX."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilelang_diagnostics import error_for
+from tilelang_diagnostics import diagnose, error_for
 from tilelang_diagnostics.model import Diagnostic, Severity, Span
 
 
@@ -74,7 +74,7 @@ def source_of(function: Callable[..., Any]) -> tuple[SourceFile, FunctionNode]:
     source = _parse_cached(path, "".join(lines))
     node = find_function(source.tree, function.__name__, code.co_firstlineno)
     if node is None:
-        raise error_for((_no_source(function.__name__, path),))
+        raise error_for((_not_there(function.__name__, path, code.co_firstlineno),))
     return source, node
 
 
@@ -110,6 +110,20 @@ def syntax_error(path: str, error: SyntaxError) -> Diagnostic:
         severity=Severity.ERROR,
         message=f"syntax error: {error.msg}",
         span=Span(path, line, column, end_line, end_column),
+    )
+
+
+def _not_there(name: str, path: str, line: int) -> Diagnostic:
+    """TL102 for a function that is not where Python says it was defined."""
+    if name == "<lambda>":
+        return diagnose(
+            "TL102", f"a lambda is no kernel (line {line} of {path})", help="write it with `def`"
+        )
+    return diagnose(
+        "TL102",
+        f"`{name}` is not in line {line} of {path}, where it was defined",
+        notes=("the file has probably changed since it was imported",),
+        help="import it again, or restart Python",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
+from tilelang.ir.flatten import strides_of
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.visit import Rewriter, collect, statements, substitute, uses, with_body
 from tilelang.passes.context import PassContext
@@ -31,14 +32,18 @@ def lower_async_copies(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
 
 
 class _StaysSynchronous(Exception):
-    """Why a copy cannot be asynchronous."""
+    """Why a copy cannot be asynchronous, and what the author can do about it."""
+
+    def __init__(self, reason: str, help: str | None = None) -> None:
+        super().__init__(reason)
+        self.help = help
 
 
 class _Lower(Rewriter):
     def __init__(self, ctx: PassContext) -> None:
         self._ctx = ctx
         self._marked = False
-        self._reasons: dict[str, None] = {}
+        self._reasons: dict[str, str | None] = {}
 
     def attr(self, s: Any) -> Any:
         if str(s.attr_key) != attrs.ASYNC:
@@ -46,10 +51,10 @@ class _Lower(Rewriter):
         self._marked, self._reasons = True, {}
         body = self.any(s.body)
         self._marked = False
-        for reason in self._reasons:
+        for reason, help in self._reasons.items():
             self._ctx.report(
                 "TL508", f"a copy of this pipeline waits for its data: {reason}", s.span,
-                label="not asynchronous",
+                label="not asynchronous", help=help,
             )  # fmt: skip
         return body
 
@@ -67,7 +72,7 @@ class _Lower(Rewriter):
         try:
             return make()
         except _StaysSynchronous as why:
-            self._reasons[str(why)] = None
+            self._reasons[str(why)] = why.help
             return s
 
     def _vector(self, loop: Any) -> Any:
@@ -81,6 +86,15 @@ class _Lower(Rewriter):
             body = statements(body[0].then_case)
         if count is None or len(body) != 1 or not isinstance(body[0], tirx.BufferStore):
             raise _StaysSynchronous("the statement does more than move elements")
+        value = body[0].value
+        if is_lazy_select(value) or isinstance(value, tirx.Select):
+            condition = value.args[0] if is_lazy_select(value) else value.condition
+            if uses(condition, [loop.loop_var]):
+                source = next((x.source for x in collect(value, tirx.TensorLoad)), None)
+                raise _StaysSynchronous(
+                    "the edge of the tensor may lie between elements that would move together",
+                    None if source is None else _how_to_promise(source),
+                )
         zero = build.const(0, build.dtype_of(loop.loop_var), loop.span)
         first = _WithoutZeros().any(substitute(body[0], {loop.loop_var: zero}))
         made = self._copied(first, count, loop.span)
@@ -111,7 +125,8 @@ class _Lower(Rewriter):
         if size not in WIDTHS:
             raise _StaysSynchronous(
                 f"a thread moves {size} byte{'s' * (size != 1)} at a time, not 4, 8 or 16: "
-                "rows begin at addresses that are no multiple, or the tile is too narrow"
+                "rows begin at addresses that are no multiple, or the tile is too narrow",
+                _how_to_promise(value.source),
             )  # fmt: skip
         if predicate is not None and collect(predicate, tirx.TensorLoad):
             raise _StaysSynchronous("whether an element exists depends on memory")
@@ -121,6 +136,18 @@ class _Lower(Rewriter):
             *([] if predicate is None else [predicate]),
         ]
         return build.evaluate(call("cp_async", operands, span=span, bytes=size), span)
+
+
+def _how_to_promise(source: Any) -> str | None:
+    """What to assume of a row length that is only known at run time."""
+    elements = max(1, WIDTHS[-1] * 8 // find_dtype(str(source.dtype)).bits)
+    for stride in strides_of(source)[:-1]:
+        for var in collect(stride, tirx.Var):
+            return (
+                f"if {var.name} is always a multiple of {elements}, promise it: "
+                f"T.assume({var.name} % {elements} == 0)"
+            )
+    return None
 
 
 class _WithoutZeros(Rewriter):

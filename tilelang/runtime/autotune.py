@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from tilelang.runtime import dynamo
 from tilelang.runtime.inputs import TensorSupplyType
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.kernel import JITKernel
@@ -121,6 +122,7 @@ def autotune(
     return decorate if func is None else decorate(func)
 
 
+@dynamo.opaque("__call__")
 class TunedFunction:
     """A kernel factory, or kernel, that picks its tunable values by timing."""
 
@@ -133,6 +135,8 @@ class TunedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The fastest kernel of a factory; the results of a kernel, run with its best config."""
+        if dynamo.hide_if_loaded():
+            return self(*args, **kwargs)
         configs = self._configs(args, kwargs)
         if configs and all(name in kwargs for name in configs[0]):
             return self.jit(*args, **kwargs)

@@ -48,9 +48,13 @@ _ATTRIBUTE: Final = struct.Struct("<I4x3I52x")
 _recent: Final[deque[str]] = deque(maxlen=16)
 
 
-def load_cuda(artifact: CudaArtifact) -> CudaKernel:
-    """Make `artifact` callable. Needs no GPU: code is loaded at the first launch on a device."""
-    return CudaKernel(artifact)
+def load_cuda(artifact: CudaArtifact, *, from_ptx: bool = False) -> CudaKernel:
+    """Make `artifact` callable. Needs no GPU: code is loaded at the first launch on a device.
+
+    With `from_ptx` a device that no binary fits gets what its driver makes of the PTX for an older
+    one; otherwise it is refused.
+    """
+    return CudaKernel(artifact, from_ptx)
 
 
 def synchronize(device: int = 0, name: str = "synchronize") -> None:
@@ -66,8 +70,9 @@ def synchronize(device: int = 0, name: str = "synchronize") -> None:
 class CudaKernel:
     """A kernel that can be launched on every device its binaries fit. Safe to use from threads."""
 
-    def __init__(self, artifact: CudaArtifact) -> None:
+    def __init__(self, artifact: CudaArtifact, from_ptx: bool = False) -> None:
         self.artifact = artifact
+        self._from_ptx = from_ptx
         self._lock = threading.Lock()
         self._libraries: dict[str, int] = {}
         # Of each launch, its function in the context of each device it was loaded on.
@@ -139,6 +144,12 @@ class CudaKernel:
             raise cuda_errors.no_such_device(artifact.name, index, len(found.devices))
         device = found.devices[index]
         binary = artifact.binary_for(device.capability)
+        code = b"" if binary is None else binary.cubin
+        if binary is not None and not binary.is_whole:
+            raise cuda_errors.damaged(artifact, binary.arch)
+        if binary is None and self._from_ptx:
+            binary = artifact.ptx_for(device.capability)
+            code = b"" if binary is None else binary.ptx.encode() + b"\0"
         if binary is None:
             raise cuda_errors.wrong_arch(artifact, device)
         for launch in artifact.launches:
@@ -154,7 +165,7 @@ class CudaKernel:
             checked(entered)
             library = self._libraries.get(binary.arch)
             if library is None:
-                library = self._libraries[binary.arch] = checked(*found.load(binary.cubin))
+                library = self._libraries[binary.arch] = checked(*found.load(code))
             # Never unloaded: a launch of it may still be under way when the last reference goes.
             for launch, functions in zip(artifact.launches, self._functions, strict=True):
                 kernel = checked(*found.kernel(library, launch.symbol))
@@ -282,8 +293,23 @@ def _current_device(found: Driver) -> Callable[[], int | None]:
     return found.current_device
 
 
-class _Memory:
-    """Device memory of one call."""
+class Memory:
+    """Device memory that lives as long as this object."""
+
+    __slots__ = ("_found", "address")
+
+    def __init__(self, found: Driver, device: int, address: int) -> None:
+        self._found: tuple[Driver, int] = (found, device)
+        self.address = address
+
+    def __del__(self) -> None:
+        found, device = self._found
+        with found.on(device):
+            found.free(self.address)
+
+
+class _TorchMemory:
+    """Memory of PyTorch's allocator, which knows about streams and captures."""
 
     __slots__ = ("address", "owner")
 
@@ -292,20 +318,26 @@ class _Memory:
         self.address: int = owner.data_ptr()
 
 
-def _workspace(name: str, size: int, device: int) -> _Memory:
-    """Memory from PyTorch's allocator, which knows about streams and captures."""
-    try:
-        import torch
-    except ImportError:
-        raise error_for(
-            (
-                Diagnostic(
-                    "TL808",
-                    code_of("TL808").severity,
-                    f"`{name}` needs memory of its own on the device, and PyTorch, which "
-                    "allocates it, is not installed",
-                    help="pip install torch",
-                ),
-            )
-        ) from None
-    return _Memory(torch.empty(max(1, size), dtype=torch.uint8, device=f"cuda:{device}"))
+def device_memory(name: str, size: int, data: bytes | None = None, device: int = 0) -> Memory:
+    """`size` bytes from the driver itself, filled with `data` if there is any.
+
+    Raises TL813 where the device has no room, TL812 for anything else.
+    """
+    found = _driver(name)
+    with found.on(device) as result:
+        address = 0
+        if result == SUCCESS:
+            result, address = found.allocate(max(1, size))
+        if result == SUCCESS and data:
+            result = found.upload(address, data)
+    if result != SUCCESS:
+        raise cuda_errors.no_memory(name, size, device, (found.describe(result), result))
+    return Memory(found, device, address)
+
+
+def _workspace(name: str, size: int, device: int) -> Memory | _TorchMemory:
+    """Memory for one call. Giving it back without PyTorch waits for the kernel that uses it."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return device_memory(name, size, device=device)
+    return _TorchMemory(torch.empty(max(1, size), dtype=torch.uint8, device=f"cuda:{device}"))

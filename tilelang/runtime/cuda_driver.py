@@ -138,6 +138,21 @@ class Driver:
         )  # fmt: skip
         return count.value
 
+    def allocate(self, size: int) -> tuple[Result, int]:
+        """Memory of the current context's device."""
+        address = ctypes.c_uint64()
+        result = self.library.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
+        return Result(result), address.value
+
+    def free(self, address: int) -> Result:
+        """Give `allocate`d memory back; waits for the device."""
+        return Result(self.library.cuMemFree_v2(ctypes.c_uint64(address)))
+
+    def upload(self, address: int, data: bytes) -> Result:
+        """Copy `data` to device memory."""
+        size = ctypes.c_size_t(len(data))
+        return Result(self.library.cuMemcpyHtoD_v2(ctypes.c_uint64(address), data, size))
+
     def synchronize(self) -> Result:
         """Wait for everything in the current context."""
         return Result(self.library.cuCtxSynchronize())

@@ -12,6 +12,7 @@ from tilelang.runtime.cuda_driver import (
     INVALID_IMAGE,
     LAUNCH_OUT_OF_RESOURCES,
     NO_BINARY_FOR_GPU,
+    OUT_OF_MEMORY,
     STICKY,
     UNSUPPORTED_PTX_VERSION,
     Device,
@@ -78,6 +79,31 @@ def cannot_load(
     return _error(
         "TL812",
         f"`{artifact.name}` cannot be loaded on cuda:{device.index} ({said})",
+        "if an earlier kernel failed in this process, start a new one",
+    )
+
+
+def damaged(artifact: CudaArtifact, arch: str) -> CompileError:
+    """TL416: what should be machine code is not all there."""
+    return _error(
+        "TL416",
+        f"the binary of `{artifact.name}` for {arch} is damaged: it is no whole ELF file",
+        "compile it again, or copy it again from where it was made",
+    )
+
+
+def no_memory(name: str, size: int, device: int, found: tuple[str, Result]) -> CompileError:
+    """TL813 where a device has too little memory left, TL812 for another reason."""
+    said, result = found
+    if result == OUT_OF_MEMORY:
+        return _error(
+            "TL813",
+            f"cuda:{device} has no {size} bytes left for a tensor of `{name}`",
+            "free what is not needed, or choose smaller sizes",
+        )
+    return _error(
+        "TL812",
+        f"memory for `{name}` on cuda:{device} cannot be allocated ({said})",
         "if an earlier kernel failed in this process, start a new one",
     )
 

@@ -66,6 +66,7 @@ def make_fast_call(
     namespace = {**writer.constants, "NO_FAST_PATH": NO_FAST_PATH, "launch": launch,
                  "ABSENT": _ABSENT, "Doubt": _Doubt, "given": _given, "slow": slow,
                  "__builtins__": {"min": min, "max": max, "int": int, "float": float, "abs": abs,
+                                  "__import__": __import__,  # C code below imports through it
                                   "Exception": Exception, "IndexError": IndexError}}  # fmt: skip
     exec(compile(source, f"<call of {signature.name}>", "exec"), namespace)
     made: Callable[..., Any] = namespace["call"]
@@ -258,12 +259,14 @@ class _Writer:
             where = "'cpu'" if self.place.kind == "cpu" else "d"
             device = f", device={where}" if self.family == "torch" else ""
             lines.append(f"r{i} = empty({shape}, dtype=R{i}{device})")
-            self.values[buffer] = f"r{i}.__array_interface__['data'][0]"
             if self.family == "torch":
                 # Under FakeTensorMode what `empty` makes has no memory.
-                lines += [f"q{i} = r{i}.data_ptr()",
-                          f"if not q{i} and r{i}.numel(): return NO_FAST_PATH"]  # fmt: skip
-                self.values[buffer] = f"q{i}"
+                lines.append(f"if r{i}.__class__ not in TENSORS: return NO_FAST_PATH")
+            self.values[buffer] = (
+                f"r{i}.data_ptr()"
+                if self.family == "torch"
+                else f"r{i}.__array_interface__['data'][0]"
+            )
         return lines
 
     def returned(self) -> str:

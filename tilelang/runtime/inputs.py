@@ -36,10 +36,12 @@ def make_inputs(
     seed: int = 0,
     family: Family | None = None,
     tables: frozenset[Buffer] = frozenset(),
+    device: str = "cpu",
 ) -> list[Any]:
     """One value per input of `signature`. `sizes` gives runtime dimensions and scalars by name.
 
-    `tables` are parameters whose elements are used as addresses.
+    `tables` are parameters whose elements are used as addresses. Inputs on a `device` are those
+    that the CPU would get, as PyTorch tensors.
 
     Raises TL716 for a dimension or scalar without a value, TL726 for a parameter that no value can
     be made up for.
@@ -49,6 +51,8 @@ def make_inputs(
     generator = numpy.random.default_rng(seed)
     values = _named_values(signature, sizes or {})
     chosen: Family = family or ("torch" if "torch" in sys.modules else "numpy")
+    if device != "cpu":
+        chosen = "torch"
     inputs: list[Any] = []
     for parameter in signature.inputs:
         if isinstance(parameter, Var):
@@ -61,12 +65,26 @@ def make_inputs(
                 "call the kernel from Python instead",
             )
         else:
-            inputs.append(_tensor(signature, parameter, supply, values, generator, chosen))
+            drawn = _tensor(signature, parameter, supply, values, generator, chosen)
+            inputs.append(drawn if device == "cpu" else _on_device(drawn, device))
     return inputs
+
+
+def _on_device(tensor: Any, device: str) -> Any:
+    """The same elements with the same strides in the memory of a device."""
+    import torch
+
+    there = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
+    return there.copy_(tensor)
 
 
 def _named_values(signature: Signature, sizes: Mapping[str, Any]) -> dict[Var, int]:
     scalars = [p for p in signature.params if isinstance(p, Var)]
+    for var in signature.dims:
+        given = sizes.get(var.name, 0)
+        if isinstance(given, bool) or not hasattr(given, "__index__"):
+            _refuse("TL726", f"{var.name} of {signature.name} is {given!r}, not an integer",
+                    f"give a size: {var.name}=256")  # fmt: skip
     return {v: int(sizes[v.name]) for v in (*signature.dims, *scalars)
             if v.name in sizes and isinstance(sizes[v.name], int | float)}  # fmt: skip
 

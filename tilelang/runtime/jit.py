@@ -19,6 +19,7 @@ from tilelang.language.primfunc import PrimFunc
 from tilelang.language.source import source_of
 from tilelang.options import CompileOptions, make_options
 from tilelang.program.stmt import Function
+from tilelang.runtime import dynamo
 from tilelang.runtime.build import build
 from tilelang.runtime.devices import resolve
 from tilelang.runtime.eager import EagerKernel
@@ -108,6 +109,7 @@ def as_prim_func(value: Any) -> PrimFunc:
     raise error_for((_no_kernel(f"a {type(value).__name__} is not a kernel", help),))
 
 
+@dynamo.opaque("__call__", "compile")
 class JitFunction:
     """A function decorated with `@tilelang.jit`."""
 
@@ -139,6 +141,8 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A factory: its kernel. A kernel: its results, compiled on the way if need be."""
+        if dynamo.hide_if_loaded():
+            return self(*args, **kwargs)
         eager = self._eager
         if eager is not None:
             return eager(*args, **kwargs)
@@ -170,6 +174,9 @@ class JitFunction:
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
         """The kernel for these values, without running it; `T.const` dims are given by keyword."""
+        if dynamo.hide_if_loaded():
+            again: JITKernel = self.compile(*args, **kwargs)
+            return again
         if isinstance(self.python, PrimFunc):
             return self._kernel_of(self.python, ())
         if self.style == "kernel":

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilelang.codegen.artifacts import Artifact
+from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.cuda_binary import KernelResources
 from tilelang.dtypes import DType
 from tilelang.options import CompileOptions
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.stmt import Function
+from tilelang.runtime import dynamo
 from tilelang.runtime.arguments import bind
 from tilelang.runtime.build import Built
 from tilelang.runtime.cpu import CpuAssertionError
@@ -47,6 +50,7 @@ class KernelParam:
         return self.shape is None
 
 
+@dynamo.opaque("__call__")
 class JITKernel:
     """A compiled kernel. Call it with the parameters that `out_idx` does not name."""
 
@@ -83,6 +87,8 @@ class JITKernel:
 
         Raises ValueError or TypeError, with a diagnostic, for arguments that do not fit.
         """
+        if not dynamo.is_hidden and dynamo.hide_if_loaded():
+            return self(*args, **kwargs)
         try:
             if not kwargs and len(args) == self._arity and args:
                 fast = self._fast.get(args[self._leader].__class__)
@@ -153,6 +159,46 @@ class JITKernel:
     def target(self) -> Target:
         """What it was compiled for."""
         return self._built.compiled.target
+
+    @property
+    def device_kind(self) -> str:
+        """Where its tensors have to be: "cpu" or "cuda"."""
+        return self._place.kind
+
+    @property
+    def shared_memory_bytes(self) -> int:
+        """Shared memory of a block, static and dynamic; 0 on the CPU."""
+        return self.artifact.shared_memory_bytes if isinstance(self.artifact, CudaArtifact) else 0
+
+    @property
+    def resource_usage(self) -> tuple[KernelResources, ...]:
+        """What each kernel takes of a multiprocessor, as the device compiler reports it."""
+        artifact = self.artifact
+        return artifact.binaries[0].resources if isinstance(artifact, CudaArtifact) else ()
+
+    @property
+    def n_regs(self) -> int:
+        """Registers of a thread, of the kernel that takes most."""
+        return max((r.registers for r in self.resource_usage), default=0)
+
+    @property
+    def n_spills(self) -> int:
+        """Bytes that a thread moves between registers and memory for want of registers."""
+        return sum(r.spill_stores + r.spill_loads for r in self.resource_usage)
+
+    @property
+    def ptx(self) -> str:
+        """The PTX the binary was made from; empty on the CPU."""
+        artifact = self.artifact
+        return artifact.binaries[0].ptx if isinstance(artifact, CudaArtifact) else ""
+
+    def show_ptx(self) -> None:
+        """Print the PTX."""
+        print(self.ptx)
+
+    def export_ptx(self, path: str | Path) -> None:
+        """Write the PTX to a file; raises OSError with TL810 for a path that cannot be."""
+        write_text(Path(path), self.ptx)
 
     @property
     def artifact(self) -> Artifact:

@@ -1,0 +1,97 @@
+"""What does a process need to make one call of a kernel, besides a GPU? Written to a folder.
+
+The artifact, the bytes of each tensor, and the value of each slot.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.program.buffer import Buffer
+from tilelang.program.expr import Var
+from tilelang.runtime.dims import evaluate, solve
+from tilelang.runtime.sanitizer_child import CALL
+from tilelang.runtime.signature import Signature
+from tilelang.runtime.tensors import elements_per_item, numpy_dtype
+
+
+def write_call(
+    folder: Path, artifact: CudaArtifact, signature: Signature, inputs: Sequence[Any]
+) -> None:
+    """Store a call of `artifact` with `inputs`, NumPy arrays and numbers in order."""
+    artifact.save(folder)
+    sizes = _sizes(signature, inputs)
+    given = dict(zip(signature.inputs, inputs, strict=True))
+    rows: list[dict[str, Any]] = []
+    for number, parameter in enumerate((*signature.slots, *signature.dims)):
+        if isinstance(parameter, Var):
+            value = given[parameter] if parameter in given else sizes[parameter]
+            rows.append({"name": parameter.name, "number": _plain(value)})
+        elif parameter in given:
+            data = memory_of(given[parameter])
+            (folder / f"{number}.bin").write_bytes(data)
+            rows.append({"name": parameter.name, "bytes": len(data), "file": f"{number}.bin"})
+        else:
+            rows.append({"name": parameter.name, "bytes": _bytes(parameter, sizes), "file": None})
+    (folder / CALL).write_text(json.dumps({"values": rows}), encoding="utf-8")
+
+
+def memory_of(array: Any) -> bytes:
+    """The bytes from the first element of a NumPy array to its last, gaps as zeros."""
+    import numpy
+
+    if array.flags.c_contiguous:
+        return bytes(array.tobytes())
+    item = array.itemsize
+    span = 1 + sum((n - 1) * s // item for n, s in zip(array.shape, array.strides, strict=True))
+    backing = numpy.zeros(span, array.dtype)
+    numpy.lib.stride_tricks.as_strided(backing, array.shape, array.strides)[...] = array
+    return bytes(backing.tobytes())
+
+
+def _sizes(signature: Signature, inputs: Sequence[Any]) -> dict[Var, int]:
+    """The runtime dimensions, from the shapes of the inputs."""
+    found: dict[Var, int] = {}
+    equations: list[tuple[Any, int]] = []
+    for parameter, value in zip(signature.inputs, inputs, strict=True):
+        if isinstance(parameter, Var):
+            if parameter.dtype.is_integer:
+                found[parameter] = int(value)
+            continue
+        shape = list(value.shape)
+        shape[-1:] = [n * elements_per_item(parameter.dtype) for n in shape[-1:]]
+        equations += zip(parameter.shape, shape, strict=True)
+        if parameter.strides is not None:
+            steps = (s // value.itemsize for s in value.strides)
+            equations += zip(parameter.strides, steps, strict=True)
+    for dim, size in [*equations, *equations]:  # a later one may give what an earlier one lacked
+        solved = None if isinstance(dim, int) else solve_dim(dim, size, found)
+        if solved is not None:
+            found[solved[0]] = solved[1]
+    return found
+
+
+def solve_dim(dim: Any, size: int, known: Mapping[Var, int]) -> tuple[Var, int] | None:
+    """The variable that `dim` leaves open, and its value where `dim` is `size`."""
+    if isinstance(dim, Var):
+        return None if dim in known else (dim, size)
+    return solve(dim, size, known)
+
+
+def _bytes(buffer: Buffer, sizes: Mapping[Var, int]) -> int:
+    """What the caller allocates for a result."""
+    shape = [evaluate(d, sizes) or 0 for d in buffer.shape]
+    shape[-1:] = [-(-n // elements_per_item(buffer.dtype)) for n in shape[-1:]]
+    count = 1
+    for n in shape:
+        count *= n
+    return int(count * numpy_dtype(buffer.dtype).itemsize)
+
+
+def _plain(value: Any) -> int | float:
+    """A number that JSON and `struct` know."""
+    return value if isinstance(value, (int, float)) else value.item()
