@@ -6,24 +6,26 @@ The cases of `tests.kernels.registry` that name a CUDA target, compiled for one 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.gpu import gemms, tiles
+from tests.gpu import conversions, extents, foreign, gemms, numbers, random_numbers, tiles
 from tests.gpu.random_kernels import random_gemm, random_tiles
+from tests.gpu_hopper import copies, products
 from tests.kernels.case import TOLERANCE, KernelCase, to_numpy
 from tests.kernels.registry import KERNELS
 from tilelang.codegen.cuda import print_cuda
-from tilelang.codegen.device_source import DeviceSource
+from tilelang.codegen.device_source import DeviceSource, TensorMap
 from tilelang.codegen.host_expr import evaluate
 from tilelang.compiler import effective_options, lower_function
 from tilelang.options import CompileOptions
 from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer
 from tilelang.program.stmt import Function
+from tilelang.runtime.eager import EagerKernel
 from tilelang.runtime.toolchain_cuda import compile_cuda
 from tilelang.target import parse_target
 from tilelang_diagnostics import raise_for
@@ -31,7 +33,11 @@ from tilelang_diagnostics import raise_for
 
 def all_cases(count: int = 0) -> Iterator[Case]:
     """Every case there is, and twice `count` random ones."""
-    for case in (*KERNELS, *gemms.CASES, *tiles.CASES):
+    for case in (
+        *KERNELS, *gemms.CASES, *tiles.CASES, *conversions.CASES, *numbers.CASES, *foreign.CASES,
+        *extents.CASES, *random_numbers.CASES,
+        *copies.CASES, *products.CASES,
+    ):  # fmt: skip
         if any(name.startswith("cuda") for name in case.targets):
             yield Case(case)
     for seed in range(count):
@@ -49,7 +55,14 @@ class Case:
     def name(self) -> str:
         return self.case.name
 
-    def program(self, inputs: Sequence[Any], device: bool) -> tuple[Function, tuple[int, ...]]:
+    def fits(self, arch: str) -> bool:
+        """Whether the case is for an architecture: cases of sm_90a are for no other."""
+        named = [t.partition(":")[2] for t in self.case.targets if t.startswith("cuda")]
+        return any(not t.endswith("a") or t == arch for t in named)
+
+    def program(
+        self, inputs: Sequence[Any], device: bool, arch: str = "sm_90a"
+    ) -> tuple[Function, tuple[int, ...]]:
         """The traced kernel, and the positions of parameters that a call allocates."""
         case, params = self.case, self.case.kernel_params(device)
         match case.style:
@@ -61,11 +74,11 @@ class Case:
                 indices = () if found is None else (found,) if isinstance(found, int) else found
                 return made.function, tuple(indices)
             case _:
-                return _eager_function(case.make.eager, inputs, params), ()
+                return _eager_function(case.make.eager, inputs, params, f"cuda:{arch}"), ()
 
     def source(self, arch: str, device: bool = False) -> DeviceSource:
         """The CUDA source at the sizes of the case."""
-        function, _ = self.program(self.case.make_inputs(0, device), device)
+        function, _ = self.program(self.case.make_inputs(0, device), device, arch)
         return lowered(function, arch)
 
     def store(self, out: Path, number: int, arch: str, device: bool) -> dict[str, Any]:
@@ -73,7 +86,7 @@ class Case:
         case = self.case
         inputs = case.make_inputs(0, device)
         expected = case.reference(*(to_numpy(x) for x in inputs), **case.values(device))
-        function, out_idx = self.program(inputs, device)
+        function, out_idx = self.program(inputs, device, arch)
         device_source = lowered(function, arch)
         binary = compile_cuda(device_source, parse_target(f"cuda:{arch}"))
         (out / f"{number}.cubin").write_bytes(binary.cubin)
@@ -86,11 +99,15 @@ class Case:
             "canonical": case.canonical is not None, "arrays_of": row.described,
             "checks": row.checks, "values": row.values,
             "launches": [_launch(x, row.values) for x in device_source.launches],
+            "maps": [_map(m, row.values) for m in device_source.maps],
         }  # fmt: skip
 
 
-def _eager_function(kernel: Any, inputs: Sequence[Any], params: Mapping[str, Any]) -> Function:
-    """What a call with these tensors would compile."""
+def _eager_function(
+    eager: Any, inputs: Sequence[Any], params: Mapping[str, Any], target: str
+) -> Function:
+    """What a call with these tensors would compile for `target`."""
+    kernel = EagerKernel(eager.python, eager.captured, eager.out_idx, lambda: target, eager.build)
     bound, given = kernel._bound(inputs, params)
     special = kernel._specialisation(bound)
     values = [bound[p.name] for p in special.signature.inputs]
@@ -114,6 +131,16 @@ def _launch(launch: Any, values: Mapping[str, Any]) -> dict[str, Any]:
         "grid": list(launch.grid_of(values)), "block": list(launch.block),
         "shared": launch.dynamic_shared, "cooperative": launch.cooperative,
     }  # fmt: skip
+
+
+def _map(found: TensorMap, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A tensor map for the sizes of one call."""
+    return {
+        **asdict(found),
+        "offset": evaluate(found.offset, values),
+        "shape": [evaluate(e, values) for e in found.shape],
+        "strides": [evaluate(e, values) for e in found.strides],
+    }
 
 
 class _Row:

@@ -54,6 +54,11 @@ def matmul(M, N, K, trans_A=False, trans_B=False, relu=False, block=32):
     return main
 
 
+def matmul_reference(A, B, trans_A=False, trans_B=False, relu=False):
+    C = (A.T if trans_A else A) @ (B.T if trans_B else B)
+    return torch.relu(C) if relu else C
+
+
 class LinearReLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, w):

@@ -17,6 +17,7 @@ import tilelang.language as T
 TOLERANCE = 1e-3
 
 
+# tilelang: set N=2, H=19, W=23, C=13, KH=3, KW=3, F=37
 @tilelang.jit
 def convolution(
     data, weight, stride=1, dilation=1, padding=1, block_M=64, block_N=32, block_K=32, num_stages=2

@@ -20,6 +20,7 @@ TOLERANCE = 1e-3  # results and probabilities are rounded to float16
 MASKS = ("full", "causal", "block_causal", "sliding_window")
 
 
+# tilelang: set kv_heads=2
 @tilelang.jit
 def flash_attention(Q, K, V, mask="full", span=64, block_M=64, block_N=64, num_stages=1):
     batch, seq_len, heads, dim, kv_heads = T.const("batch, seq_len, heads, dim, kv_heads")

@@ -74,12 +74,12 @@ def layer_norm(x, weight, bias, block_M=4):
     return y
 
 
-def reference_rms(x, weight):
+def rms_norm_reference(x, weight):
     x = x.astype(np.float64)
     return x / np.sqrt(np.square(x).mean(axis=1, keepdims=True) + EPSILON) * weight
 
 
-def reference_layer(x, weight, bias):
+def layer_norm_reference(x, weight, bias):
     x = x.astype(np.float64)
     centred = x - x.mean(axis=1, keepdims=True)
     return (
@@ -99,8 +99,10 @@ def main():
     bias = rng.standard_normal(args.n, dtype=np.float32)
 
     errors = {
-        "rms_norm": relative_error(rms_norm(x, weight), reference_rms(x, weight)),
-        "layer_norm": relative_error(layer_norm(x, weight, bias), reference_layer(x, weight, bias)),
+        "rms_norm": relative_error(rms_norm(x, weight), rms_norm_reference(x, weight)),
+        "layer_norm": relative_error(
+            layer_norm(x, weight, bias), layer_norm_reference(x, weight, bias)
+        ),
     }
     for name, error in errors.items():
         print(f"{name:<11} {args.m} x {args.n}: relative error {error:.1e}")

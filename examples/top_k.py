@@ -15,6 +15,7 @@ import tilelang
 import tilelang.language as T
 
 
+# tilelang: set N=77
 @tilelang.jit
 def top_k(logits, k, block_M=16):
     M, N = T.const("M, N")

@@ -50,7 +50,13 @@ def pytest_report_header() -> str | None:
     return None if HAS_TORCH else "no PyTorch: tests that need it are left out"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if not HAS_TORCH and item.get_closest_marker("needs_torch"):
+        pytest.skip("no PyTorch")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs_torch: a test that calls PyTorch in what it runs")
     settings.load_profile("full" if config.getoption("--full") else "sample")
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tilelang.options import PassConfigKey
     from tilelang.runtime.autotune import autotune
     from tilelang.runtime.build import disable_cache, enable_cache, is_cache_enabled
+    from tilelang.runtime.export import export
     from tilelang.runtime.inputs import TensorSupplyType
     from tilelang.runtime.jit import compile, jit
     from tilelang.runtime.kernel import JITKernel
@@ -55,6 +56,7 @@ _NAMES: dict[str, str] = {
     "compile": "tilelang.runtime.jit",
     "disable_cache": "tilelang.runtime.build",
     "enable_cache": "tilelang.runtime.build",
+    "export": "tilelang.runtime.export",
     "is_cache_enabled": "tilelang.runtime.build",
     "jit": "tilelang.runtime.jit",
     "lower": "tilelang.runtime.lower",
@@ -66,8 +68,8 @@ _MODULES = ("autotuner", "language", "layout", "math", "profiler", "testing")
 __all__ = [
     "CompileError", "Fragment", "JITKernel", "Layout", "PassConfigKey", "PrimFunc", "Target",
     "TensorSupplyType", "TileLangWarning", "__version__", "autotune", "cdiv", "compile",
-    "disable_cache", "enable_cache", "is_cache_enabled", "jit", "language", "layout", "lower",
-    "math", "next_power_of_2", "par_compile", "profiler", "testing",
+    "disable_cache", "enable_cache", "export", "is_cache_enabled", "jit", "language", "layout",
+    "lower", "math", "next_power_of_2", "par_compile", "profiler", "testing",
 ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from tilelang_diagnostics import raise_for
 from tilelang_diagnostics.model import Diagnostic
 
 if TYPE_CHECKING:
+    from tilelang.passes.context import PassContext
     from tilelang.pipeline import Observer
 
 
@@ -67,12 +68,26 @@ def lower_function(
     observers: Sequence[Observer] = (),
 ) -> Lowered:
     """`function` after every pass, before code is generated."""
+    from tilelang.passes.context import DEEPEST, PassContext
+
+    deepest = DEEPEST
+    while True:
+        context = PassContext(str(target), options, deepest=deepest)
+        func = _lowered(function, target, context, observers)
+        # Lowering may need shared memory of its own, which a depth chosen before did not know.
+        chosen = context.counters.get("automatic stages", 0)
+        if chosen < 2 or all(d.code != "TL406" for d in context.remarks):
+            return Lowered(func, tuple(context.remarks))
+        deepest = chosen - 1
+
+
+def _lowered(
+    function: Function, target: Target, context: PassContext, observers: Sequence[Observer]
+) -> Any:  # fmt: skip
     from tilelang.ir import attrs
     from tilelang.ir.emit import emit
-    from tilelang.passes.context import PassContext
     from tilelang.pipeline import run_pipeline
 
-    context = PassContext(str(target), options)
     if target.capabilities.threads_cooperate:
         from tilelang.layouts.infer import infer_layouts
 
@@ -80,8 +95,7 @@ def lower_function(
     context.remarks += check_for_target(function, str(target))
     raise_for(context.remarks)
     named = emit(function).with_attr(attrs.TARGET, str(target))
-    func = run_pipeline(named, context, observers)
-    return Lowered(func, tuple(context.remarks))
+    return run_pipeline(named, context, observers)
 
 
 def effective_options(function: Function, options: CompileOptions) -> CompileOptions:

@@ -319,7 +319,9 @@ def _seconds(text: str) -> float | None:
     return value
 
 
-CACHE_DIR: Final = EnvVar("TILELANG_CACHE_DIR", "", "where compiled kernels are kept")
+CACHE_DIR: Final = EnvVar(
+    "TILELANG_CACHE_DIR", "", "where compiled kernels are kept: a folder, or a URL hosts share"
+)
 CACHE_LIMIT: Final = EnvVar(
     "TILELANG_CACHE_LIMIT", "2G", "size at which the oldest cached kernels are dropped", _size
 )
@@ -341,12 +343,20 @@ CRASH_DIR: Final = EnvVar(
     "TILELANG_CRASH_DIR", "", "where reproducers of compiler failures go (default: in the cache)"
 )
 COMPILER: Final = EnvVar("CC", "", "C compiler used as a linker for cached CPU kernels")
+CXX: Final = EnvVar("CXX", "", "C++ compiler of the emulator (default: g++, clang++, ziglang)")
+EMULATE: Final = EnvVar(
+    "TILELANG_EMULATE", "", "run GPU kernels on the emulator: 1, check, shuffle:SEED, comma-separated"
+)
+EMULATOR_TIMEOUT: Final = EnvVar(
+    "TILELANG_EMULATOR_SECONDS", "600", "give up on an emulated call after this long", _seconds
+)
 CUDA_HOME: Final = EnvVar("CUDA_HOME", "", "where the CUDA toolkit is, for tilelang doctor")
 SEARCH_PATH: Final = EnvVar("PATH", "", "where programs are looked for")
 
 ENVIRONMENT: Final[tuple[EnvVar, ...]] = (
     CACHE_DIR, CACHE_LIMIT, DISABLE_CACHE, DEFAULT_TARGET, VERBOSE, PRINT_ON_COMPILATION,
-    NUM_THREADS, COMPILE_TIMEOUT, CRASH_DIR, COMPILER, CUDA_HOME, SEARCH_PATH,
+    NUM_THREADS, COMPILE_TIMEOUT, CRASH_DIR, COMPILER, CXX, EMULATE, EMULATOR_TIMEOUT, CUDA_HOME,
+    SEARCH_PATH,
 )  # fmt: skip
 
 

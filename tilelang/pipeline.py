@@ -17,7 +17,9 @@ from tilelang.passes.context import PassContext
 from tilelang.passes.cpu_prefetch import cpu_prefetch
 from tilelang.passes.cpu_threads import cpu_threads
 from tilelang.passes.distribute_loops import distribute_loops
+from tilelang.passes.fence_proxies import fence_proxies
 from tilelang.passes.guard_bounds import guard_bounds
+from tilelang.passes.init_mbarriers import init_mbarriers
 from tilelang.passes.insert_sync import insert_sync
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
 from tilelang.passes.lower_async_copies import lower_async_copies
@@ -26,8 +28,10 @@ from tilelang.passes.lower_tile_ops import lower_tile_ops
 from tilelang.passes.pipeline_loops import pipeline_loops
 from tilelang.passes.place_versions import place_versions
 from tilelang.passes.plan_shared import plan_shared
+from tilelang.passes.prefetch_operands import prefetch_operands
 from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
+from tilelang.passes.stage_stores import stage_stores
 from tilelang.passes.tidy import tidy
 from tilelang.passes.unswitch_guards import unswitch_guards
 from tilelang.passes.vectorize_accesses import vectorize_accesses
@@ -101,6 +105,12 @@ PIPELINE: tuple[Pass, ...] = (
         "while copies are whole, and once they know their layouts: copied ones keep them",
         needs=_set("layouts"),
         gives=_set("pipelined"),
+        when=_is_gpu,
+    ),
+    Pass(
+        stage_stores,
+        "while copies are whole, and once pipelines say how much shared memory there is",
+        needs=_set("layouts", "pipelined"),
         when=_is_gpu,
     ),
     Pass(
@@ -193,10 +203,28 @@ PIPELINE: tuple[Pass, ...] = (
         when=_is_gpu,
     ),
     Pass(
+        init_mbarriers,
+        "before barriers are placed: what is initialised is waited for by a barrier of the block",
+        needs=_set("places"),
+        when=_is_gpu,
+    ),
+    Pass(
+        prefetch_operands,
+        "where versions lie is known, and barriers are still to come",
+        needs=_set("versions", "places"),
+        when=_is_gpu,
+    ),
+    Pass(
         insert_sync,
         "last: it looks at the addresses that threads use in the end, shared places included",
         needs=_set("places"),
         gives=_set("barriers"),
+        when=_is_gpu,
+    ),
+    Pass(
+        fence_proxies,
+        "fences stand before the barriers that let others go on",
+        needs=_set("barriers"),
         when=_is_gpu,
     ),
 )

@@ -37,16 +37,18 @@ class Capabilities:
     has_tma: bool = False
     has_clusters: bool = False
     has_fp8: bool = False
+    multiprocessors: int | None = None  # of the largest device
     threads_cooperate: bool = True  # False: a block is one thread of control
 
 
 _CPU: Final = Capabilities(has_fp8=True, threads_cooperate=False)
 
 
-def _cuda(shared_kb: int, mma: Any = "mma", **has: bool) -> Capabilities:
+def _cuda(shared_kb: int, units: int, mma: Any = "mma", **has: bool) -> Capabilities:
     return Capabilities(
-        warp_size=32, shared_bytes=shared_kb * 1024, registers=255, shared_banks=32, mma=mma, **has
-    )
+        warp_size=32, shared_bytes=shared_kb * 1024, registers=255, shared_banks=32, mma=mma,
+        multiprocessors=units, **has,
+    )  # fmt: skip
 
 
 def _hip(warp: int, mma: Any, **has: bool) -> Capabilities:
@@ -59,24 +61,25 @@ _AMPERE: Final = {"has_cp_async": True, "has_ldmatrix": True}
 _HOPPER: Final = {**_AMPERE, "has_tma": True, "has_clusters": True, "has_fp8": True}
 
 # Shared memory is what one block may ask for, from the CUDA programming guide's table of compute
-# capabilities (opt-in limit). `a` and `f` spellings unlock instructions, the limits stay.
+# capabilities (opt-in limit); multiprocessors are those of the largest product. `a` and `f`
+# spellings unlock instructions, the limits stay.
 ARCHS: Final[Mapping[Kind, Mapping[str, Capabilities]]] = {
     "cpu": {"": _CPU},
     "cuda": {
-        "sm_70": _cuda(96),
-        "sm_75": _cuda(64, has_ldmatrix=True),
-        "sm_80": _cuda(163, **_AMPERE),
-        "sm_86": _cuda(99, **_AMPERE),
-        "sm_87": _cuda(163, **_AMPERE),
-        "sm_89": _cuda(99, **_AMPERE, has_fp8=True),
-        "sm_90": _cuda(227, **_HOPPER),
-        "sm_90a": _cuda(227, "wgmma", **_HOPPER),
-        "sm_100": _cuda(227, **_HOPPER),
-        "sm_100a": _cuda(227, "tcgen05", **_HOPPER),
-        "sm_103": _cuda(227, **_HOPPER),
-        "sm_103a": _cuda(227, "tcgen05", **_HOPPER),
-        "sm_120": _cuda(99, **_HOPPER),
-        "sm_120a": _cuda(99, **_HOPPER),
+        "sm_70": _cuda(96, 80),
+        "sm_75": _cuda(64, 72, has_ldmatrix=True),
+        "sm_80": _cuda(163, 108, **_AMPERE),
+        "sm_86": _cuda(99, 84, **_AMPERE),
+        "sm_87": _cuda(163, 16, **_AMPERE),
+        "sm_89": _cuda(99, 142, **_AMPERE, has_fp8=True),
+        "sm_90": _cuda(227, 132, **_HOPPER),
+        "sm_90a": _cuda(227, 132, "wgmma", **_HOPPER),
+        "sm_100": _cuda(227, 148, **_HOPPER),
+        "sm_100a": _cuda(227, 148, "tcgen05", **_HOPPER),
+        "sm_103": _cuda(227, 160, **_HOPPER),
+        "sm_103a": _cuda(227, 160, "tcgen05", **_HOPPER),
+        "sm_120": _cuda(99, 188, **_HOPPER),
+        "sm_120a": _cuda(99, 188, **_HOPPER),
     },
     "hip": {
         "gfx90a": _hip(64, "mfma"),

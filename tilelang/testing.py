@@ -61,6 +61,7 @@ def torch_assert_close(
     """
     import numpy
 
+    from tilelang.layout.index_map import unflatten
     from tilelang.runtime.tensors import as_float64
 
     a, b = as_float64(tensor_a), as_float64(tensor_b)
@@ -74,7 +75,7 @@ def torch_assert_close(
     if wrong <= allowed:
         return True
     error = numpy.where(close, 0.0, numpy.nan_to_num(numpy.abs(a - b), nan=numpy.inf))
-    worst = tuple(int(i) for i in numpy.unravel_index(int(error.argmax()), a.shape))
+    worst = unflatten(int(error.argmax()), a.shape)
     _mismatch(
         f"{wrong} of {close.size} elements of {base_name} differ from {ref_name} ({allowed} "
         f"allowed); the worst, at {worst}, is {a[worst]:g} instead of {b[worst]:g}"

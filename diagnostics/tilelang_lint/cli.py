@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -79,9 +81,13 @@ def command(
 ) -> int:  # fmt: skip
     """Check kernel files without importing or running them.
 
-    PATH is a file, or a directory whose *.py files are checked.
+    PATH is a file, or a directory whose *.py files are checked. Parameters get their values from
+    --set, a comment `# tilelang: set M=64` of the file, [tool.tilelang.set] in pyproject.toml, the
+    file's calls with constants, or their defaults; a dimension that none of the first three names
+    stays open, so that what is found holds for every size.
     """
     # Imported when it runs, so that completion and --help stay quick.
+    from tilelang.cli.project import project_values
     from tilelang.target import is_auto, parse_target
     from tilelang_lint import engine, files
 
@@ -96,7 +102,8 @@ def command(
         if reading.text is None:
             found += wanted.selection.keep(reading.problems)
             continue
-        found += engine.lint_text(reading.text, name, wanted)
+        here = replace(wanted, project=project_values(Path(name)))
+        found += engine.lint_text(reading.text, name, here)
         texts[name] = reading.text  # excerpts show what was checked, even if the file changes
     _write(found, SourceMap(texts), len(names), form)
     return exit_code(found)
@@ -105,7 +112,7 @@ def command(
 def _values(settings: tuple[str, ...]) -> dict[str, Any]:
     if not settings:
         return {}
-    from tilelang.cli.values import parse_settings
+    from tilelang.language.settings import parse_settings
 
     return parse_settings(settings)
 

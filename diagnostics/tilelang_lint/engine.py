@@ -25,11 +25,15 @@ INTERNAL = "TL900"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to look for, and the values kernels are specialised with."""
+    """What to look for, and the values kernels are specialised with.
+
+    `values` come before all others, `project` after what a file says in a comment.
+    """
 
     selection: Selection = field(default_factory=Selection)
     values: Mapping[str, Any] = field(default_factory=dict)
     target: str | None = None
+    project: Mapping[str, Any] = field(default_factory=dict)
 
 
 def lint_text(
@@ -40,7 +44,7 @@ def lint_text(
     if not mentions_tilelang(text):
         return ()
     asked = [code for code in ON_REQUEST if settings.selection.asks_for(code)]
-    subject = read_kernels(text, path, settings.values, settings.target, asked)
+    subject = read_kernels(text, path, settings.values, settings.target, asked, settings.project)
     found = check(subject, rules)
     return settings.selection.keep(without_suppressed(found, text, path))
 
@@ -56,9 +60,12 @@ def read_kernels(
     values: Mapping[str, Any] | None = None,
     target: str | None = None,
     select: Sequence[str] = (),
+    project: Mapping[str, Any] | None = None,
 ) -> Subject:
     """The kernels of a file. Where reading one fails, that is a finding and the rest are read."""
-    read = partial(parse_static, text, path, values=values, target=target, select=select)
+    read = partial(
+        parse_static, text, path, values=values, target=target, select=select, project=project
+    )
     try:
         return Subject(path, text, read())
     except Exception as error:

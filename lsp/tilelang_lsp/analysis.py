@@ -36,19 +36,20 @@ SYNTAX_ERROR = "TL101"
 
 
 def analyse(
-    text: str, path: str, values: Mapping[str, Any] | None = None, target: str | None = None
-) -> Analysis:
+    text: str, path: str, values: Mapping[str, Any] | None = None, target: str | None = None,
+    project: Mapping[str, Any] | None = None,
+) -> Analysis:  # fmt: skip
     """Everything an editor may ask about one version of a file. Never raises for its text."""
     if not mentions_tilelang(text):
         return Analysis(path, text)
     try:
-        subject = read_kernels(text, path, values, target)
+        subject = read_kernels(text, path, values, target, project=project)
         if not any(d.code == SYNTAX_ERROR for d in subject.kernels.diagnostics):
             return _analysis(text, subject, None)
         recovered = recover(text)
         if recovered is None:
             return Analysis(path, text, tuple(subject.kernels.diagnostics), complete=False)
-        around = read_kernels(recovered.text, path, values, target)
+        around = read_kernels(recovered.text, path, values, target, project=project)
         return _analysis(text, around, recovered, subject.kernels.diagnostics)
     except Exception as error:  # ours: the editor keeps what it knew and says so
         return Analysis(path, text, (internal_error(path, error),), complete=False)

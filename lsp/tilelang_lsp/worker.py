@@ -18,6 +18,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import IO, Any
 
 from tilelang_lsp.model import Analysis, Catalogue
@@ -143,13 +144,25 @@ def serve() -> None:
                 case ("catalogue",):
                     answer: Any = read_catalogue()
                 case ("analyse", text, path, values, target):
-                    answer = analyse(text, path, values, target)
+                    answer = analyse(text, path, values, target, _project(path))
                 case _:
                     raise ValueError(f"not a request: {request!r}")
             payload = ("answer", answer)
         except Exception:
             payload = ("failed", traceback.format_exc())
         send(answers, payload)
+
+
+def _project(path: str) -> dict[str, Any]:
+    """What the project of a file sets; nothing where its pyproject.toml cannot be read."""
+    from tilelang.cli.project import project_values
+    from tilelang_diagnostics import CompileError
+
+    try:
+        return project_values(Path(path))
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return {}
 
 
 def send(stream: IO[bytes], message: object) -> None:

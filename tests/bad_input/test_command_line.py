@@ -41,6 +41,8 @@ def test_numbers_that_are_none(
         (("run", "/dev/zero"), 1, "error[TL103]: cannot read `/dev/zero`: it has more than 16 MiB"),
         (("run", "eager.py", "--set", "M=3,"), 1, "error[TL725]: an empty part of `M=3,` is not"),
         (("run", "eager.py"), 1, "error[TL716]: `M` and `N` of `scale` have no value"),
+        (("run", "eager"), 1, "no such file\n  = help: did you mean `eager.py`?"),
+        (("run", "eager.py", "M=3"), 2, "argument (M=3); values are given with --set NAME=VALUE"),
         (("run", "eager.py", "--set", f"M={10**30},N=4"), 1, f"extent {10**30} does not fit int64"),
         (("run", "eager.py", "--set", f"M={10**12},N=400"), 1, "error[TL414]"),
         (("run", "eager.py", "--set", f"M=4,N={10**13}"), 1, "error[TL414]"),
@@ -53,6 +55,22 @@ def test_files_and_values(
 ) -> None:
     done = run(*arguments)
     assert (done.status, message in done.err) == (status, True), done.err
+
+
+@pytest.mark.parametrize("value", ["abc", "-4", "1e3", "True", "None", "[1]"])
+def test_a_size_that_is_none_is_one_mistake(run: Run, eager: Path, value: str) -> None:
+    done = run("run", "eager.py", "--set", f"M={value},N=40")
+    assert done.status == 1
+    assert done.err.count("error[") == 1
+    assert "error[TL215]: `M` is given the value " in done.err
+    assert "give it an integer that is not negative: M=1024" in done.err
+
+
+def test_a_reference_that_returns_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "silent.py").write_text(EAGER.replace("return A * factor", "A * factor"))
+    done = run("run", "silent.py", *SIZES)
+    assert done.status == 1
+    assert "error[TL723]: `reference` returns nothing to compare with" in done.err
 
 
 DYNAMIC = """\
@@ -107,7 +125,7 @@ def test_many_kernels_are_not_all_listed(run: Run, tmp_path: Path) -> None:
     (tmp_path / "many.py").write_text("\n\n\n".join([EAGER, *more]))
     done = run("run", "many.py")
     assert "`scale_10`, and 19 more\n" in done.err
-    assert "name one: many.py::scale" in done.err
+    assert "name one:\n            tilelang run many.py::scale\n" in done.err
 
 
 def test_warnings_are_shown_as_diagnostics(run: Run, tmp_path: Path) -> None:

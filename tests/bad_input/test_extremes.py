@@ -158,3 +158,61 @@ def test_what_is_iterated_while_tracing(kernel: Any, make: Any, code: str, messa
 def test_a_list_that_is_too_long_says_how_long() -> None:
     with pytest.raises(CompileError, match="200000 iterations are unrolled"):
         unrolled.compile(ONE, lambda: [0] * 200_000)
+
+
+@T.macro
+def ping(A, depth):
+    pong(A, depth + 1)
+
+
+@T.macro
+def pong(A, depth):
+    ping(A, depth + 1)
+
+
+def endless(n):
+    return endless(n + 1)
+
+
+def lookup(A, depth):
+    return A[0] if depth == 0 else lookup(A, depth)
+
+
+@tilelang.jit(target="cpu")
+def recursive(A, how):
+    M = T.const("M")
+    A: T.Tensor((M,), T.float32)
+    with T.Kernel(1, threads=32) as _:
+        if how == "macros":
+            ping(A, 0)
+        elif how == "a function":
+            A[0] = endless(0)
+        else:
+            A[0] = lookup(A, 1)
+
+
+@pytest.mark.parametrize("how", ["macros", "a function", "a function of a buffer"])
+def test_recursion_without_an_end(how: str) -> None:
+    with pytest.raises(RecursionError) as caught:
+        recursive.compile(ONE, how)
+    assert isinstance(caught.value, CompileError)
+    (found,) = caught.value.diagnostics
+    assert found.code == "TL180" and found.help is not None
+    assert found.span is not None and found.span.file == __file__
+
+
+@tilelang.jit(target="cpu")
+def rolled(A, count):
+    M = T.const("M")
+    A: T.Tensor((M,), T.int32)
+    with T.Kernel(1, threads=32) as _:
+        for _ in T.unroll(count):
+            A[0] += 1
+        for _ in range(count):  # a loop of the device
+            A[1] += 1
+
+
+def test_a_huge_unroll_is_a_hint_to_the_device_compiler() -> None:
+    A = np.zeros(2, np.int32)
+    rolled(A, 1_000_000)
+    assert A.tolist() == [1_000_000, 1_000_000]

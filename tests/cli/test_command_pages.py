@@ -20,7 +20,7 @@ COMMAND_PAGES = tuple(p for p in (page(row.code) for row in CATALOGUE) if p.kind
 ELSEWHERE = frozenset(
     {
         "TL416", "TL801", "TL802", "TL803", "TL804", "TL805", "TL806", "TL807", "TL808", "TL809",
-        "TL812", "TL900", "TL901",
+        "TL730", "TL731", "TL732", "TL812", "TL900", "TL901",
     }
 )  # fmt: skip
 RUN_HERE = tuple(p for p in COMMAND_PAGES if p.code not in ELSEWHERE)
@@ -52,6 +52,17 @@ def {name}({sizes}):
 """
 DEFAULTS = "M=64, N=64, K=64"
 GEMM = MATMUL.format(name="matmul", sizes=DEFAULTS, divide="ceildiv")
+SOFTSIGN = """\
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((64,), "float32")):
+    T.import_source("static __device__ float softsign(float x) {{ return x / (1 + fabsf(x)){end} }}")
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(64):
+            A[i] = T.call_extern("float32", "softsign", A[i])
+"""
 POINTERS = """\
 import tilelang.language as T
 
@@ -63,6 +74,10 @@ def main(pointers: T.ptr, n: T.int32):
         for i in T.Parallel(32):
             if i < n:
                 A[i] = 0.0
+"""
+MANIFEST = """\
+{"schema": 1, "kind": "tilelang-export", "request": null, "functions": [],
+ "made_by": {"tilelang": "", "sources": "", "packages": []}, "files": {"matmul.so": ""}}
 """
 FILES: dict[str, dict[str, str]] = {
     "TL103": {"kernels/gemm.py": GEMM},
@@ -79,7 +94,10 @@ FILES: dict[str, dict[str, str]] = {
         + "\n\ndef reference(A, B):\n    return A @ B\n"
     },
     "TL726": {"grouped.py": POINTERS},
+    "TL816": {"softsign.py": SOFTSIGN.format(end=""),
+              "softsign_fixed.py": SOFTSIGN.format(end=";")},
     "TL810": {"gemm.py": GEMM, "build/notes.txt": ""},
+    "TL814": {"gemm.py": GEMM, "build/manifest.json": MANIFEST},
 }
 
 

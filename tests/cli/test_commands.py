@@ -131,7 +131,7 @@ def test_completion(eager: Path, tmp_path: Path) -> None:
     assert complete("tilelang co", tmp_path) == ["compile", "completion"]
     assert complete("tilelang run eager.py::", tmp_path) == ["eager.py::scale"]
     assert complete("tilelang explain TL20", tmp_path)[:2] == ["TL201", "TL202"]
-    assert complete("tilelang compile --emit s", tmp_path) == ["source"]
+    assert complete("tilelang compile --emit so", tmp_path) == ["source", "so"]
 
 
 def test_tools_get_their_arguments_and_give_their_status(

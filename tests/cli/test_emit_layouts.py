@@ -34,10 +34,10 @@ def factory(policy=T.GemmWarpPolicy.Square, columns=False):
 
 def conflicting():
     @T.prim_func
-    def main(A: T.Tensor((16, 8), "float16"), C: T.Tensor((16, 8), "float32")):
+    def main(A: T.Tensor((16, 8), "int8"), C: T.Tensor((16, 8), "int32")):
         with T.Kernel(1, threads=32):
-            s = T.alloc_shared((16, 8), "float16")
-            acc = T.alloc_fragment((16, 16), "float32")
+            s = T.alloc_shared((16, 8), "int8")
+            acc = T.alloc_fragment((16, 16), "int32")
             T.copy(A, s)
             T.clear(acc)
             T.gemm(s, s, acc, transpose_B=True)

@@ -73,6 +73,7 @@ def test_no_reference(run: Run, tmp_path: Path) -> None:
     assert "check    no function reference, ref_program or scale_reference in the file" in done.out
 
 
+@pytest.mark.needs_torch
 def test_torch_files_get_torch_tensors(run: Run, tmp_path: Path) -> None:
     text = "import torch\n" + EAGER.replace("return A * factor", "return torch.mul(A, factor)")
     (tmp_path / "uses_torch.py").write_text(text)
@@ -117,6 +118,84 @@ def test_dynamic_sizes_and_scalars(run: Run, tmp_path: Path) -> None:
     assert "factor = 1.5" in done.out
     done = run("run", "dynamic.py", "--set", "M=5")
     assert (done.status, "error[TL716]: scale needs a value for N" in done.err) == (1, True)
+
+
+OFFSETS = EAGER.replace("(A, factor=2.0, block=32):", "(A, B, block=32):").replace(
+    '    B = T.empty((M, N), "float32")\n', '    B: T.Tensor((M, N), "float32")\n'
+).replace(
+    "            B[by, bx * block + i] = A[by, bx * block + i] * factor\n    return B\n",
+    "            B[by, bx * block + i] += A[by, bx * block + i]\n",
+)  # fmt: skip
+FILES = {
+    "sums start at zero": (
+        OFFSETS, "def reference(A, factor):\n    return A * factor",
+        "def reference(A, N, block):\n    assert A.shape == (3, N) and block == 32\n    return A",
+    ),
+    "and not if the reference is given them": (
+        OFFSETS, "def reference(A, factor):\n    return A * factor",
+        "def reference(A, B):\n    return A + B",
+    ),
+    "inputs by name": (
+        EAGER, "def reference(A, factor):\n    return A * factor",
+        "def inputs(M, N):\n    import numpy\n"
+        "    return {'A': numpy.full((M, N), 3, 'float32')}\n\n\n"
+        "def reference(A, factor):\n    assert (A == 3).all()\n    return A * factor",
+    ),
+    "inputs in order": (
+        EAGER, "def reference(A, factor):\n    return A * factor",
+        "def scale_inputs(M=1, N=1):\n    import numpy\n"
+        "    return (numpy.full((M, N), 3, 'float32'),)\n\n\n"
+        "def reference(A, factor):\n    assert (A == 3).all()\n    return A * factor",
+    ),
+    "another function of that name": (
+        EAGER, "def reference", "def inputs(path):\n    raise OSError(path)\n\n\ndef reference",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_what_a_file_says_of_inputs(run: Run, tmp_path: Path, case: str) -> None:
+    text, old, new = FILES[case]
+    assert text.count(old) == 1
+    (tmp_path / "file.py").write_text(text.replace(old, new))
+    done = run("run", "file.py", "--set", "M=3,N=100", "--rep", "1")
+    assert (done.status, done.err) == (0, "")
+
+
+RAISING = {
+    "a reference": (
+        EAGER.replace("return A * factor", "return A @ factor"),
+        "TL183", "`reference` raised ValueError: matmul: ", "A @ factor",
+    ),
+    "inputs": (
+        EAGER + "\n\ndef inputs():\n    return open('missing.bin')\n",
+        "TL183", "`inputs` raised FileNotFoundError", "open('missing.bin')",
+    ),
+    "inputs of another kernel": (
+        EAGER + "\n\ndef inputs():\n    return {'X': 1}\n",
+        "TL720", "`inputs` returns `X`, which is no input of `scale`", "",
+    ),
+    "too many inputs": (
+        EAGER + "\n\ndef inputs():\n    return 1, 2\n",
+        "TL701", "`inputs` returns 2 inputs, but `scale` takes 1", "",
+    ),
+    "a factory": (
+        FACTORY.replace("    @T.prim_func", "    assert N % 7 == 0\n    @T.prim_func"),
+        "TL183", "`add` raised AssertionError", "assert N % 7 == 0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RAISING)
+def test_what_the_file_raises_is_not_our_failure(run: Run, tmp_path: Path, case: str) -> None:
+    text, code, message, marked = RAISING[case]
+    (tmp_path / "file.py").write_text(text)
+    sizes = "N=100" if case == "a factory" else "M=3,N=100"
+    done = run("run", "file.py", "--set", sizes, "--rep", "1")
+    assert done.status == 1
+    assert f"error[{code}]: {message}" in done.err
+    assert marked in done.err
+    assert "Traceback" not in done.err
 
 
 def test_pointers_have_no_random_inputs(run: Run, tmp_path: Path) -> None:

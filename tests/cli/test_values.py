@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tilelang.cli.files import load
-from tilelang.cli.values import file_values, parse_settings
+from tilelang.language.settings import parse_settings
 from tilelang_diagnostics import CompileError
 
 
@@ -61,7 +61,7 @@ def values_of(tmp_path: Path, text: str) -> Any:
     guarded = text if text.startswith(("def ", "import ", "#")) else f"if False:\n    {text}"
     path.write_text(KERNEL + guarded + "\n")
     assert importlib.util.find_spec("tilelang") is not None
-    return file_values(load(path), "k")
+    return load(path).values().of("k")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -95,7 +95,7 @@ def test_names_of_sizes(tmp_path: Path, text: str, expected: tuple[int, str] | N
     text = text if text.startswith(("def ", "import ", "#")) else text + "\n"
     path = tmp_path / "file.py"
     path.write_text(KERNEL + text + "\n")
-    found = file_values(load(path), "k").named("M")
+    found = load(path).values().of("k").named("M")
     assert (found and (found.value, found.origin)) == expected
 
 

@@ -28,8 +28,8 @@ def c(value):
     [
         (build.binary("//", m + 63, c(64)), 1, "tl_floordiv((m + 63), 64)"),
         (build.binary("%", n, c(3)), 1, "tl_floormod(n, 3)"),
-        (build.binary("truncdiv", n, c(3)), -1, "(n / 3)"),
-        (build.binary("truncmod", n, c(3)), -2, "(n % 3)"),
+        (build.binary("truncdiv", n, c(3)), -1, "tl_truncdiv(n, 3)"),
+        (build.binary("truncmod", n, c(3)), -2, "tl_truncmod(n, 3)"),
         (build.binary("min", m, n), -5, "tl_min(m, n)"),
         (tirx.Select(m > n, m, n), 17, "((m > n) ? m : n)"),
         (build.cast(m, "int64") * build.const(1 << 40, "int64"), 17 << 40,

@@ -36,7 +36,7 @@ def test_every_statement_has_a_place():
 
 def test_inlined_code_carries_its_calls():
     source = golden_source("gemm").source
-    copies = [line for line in source.lines if "tl::cp_async<16>(&A_shared" in line.text]
+    copies = [line for line in source.lines if "tl::cp_async<16>(tl::at(A_shared" in line.text]
     assert len(copies) == 2
     for line in copies:
         assert line.span.line == python_line('"handle", "cp_async bytes=16", A_shared') - 1

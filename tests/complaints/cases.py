@@ -542,10 +542,10 @@ CASES: tuple[Case, ...] = (
                 T.copy(A, fa)
                 for i in T.Parallel(128):
                     fb[i] = fa[i] + fa[(i + 1) % 128]
-                                  # ^^^^^^^^^^^^^^^^^ error[TL304] `fa[(i + 1) % 128]`
+                                  # ^^^^^^^^^^^^^^^^^ remark[TL307] `fa` goes through shared memory within each warp for fa[(i + 1) % 128]
                 T.copy(fb, B)
         """,
-        "shared",
+        "keep `fa` in shared memory, where threads can read each other's elements",
         """
         @T.prim_func
         def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
@@ -621,28 +621,28 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "15",
-        "an int8 gemm with half of the depth one instruction takes",
+        "an int8 gemm with less depth than any instruction takes",
+        """
+        @T.prim_func
+        def main(A: T.Tensor((64, 8), "int8"), B: T.Tensor((8, 64), "int8"), C: T.Tensor((64, 64), "int32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((64, 8), "int8")
+                b = T.alloc_shared((8, 64), "int8")
+                c = T.alloc_fragment((64, 64), "int32")
+                T.copy(A, a)
+                T.copy(B, b)
+                T.clear(c)
+                T.gemm(a, b, c)
+              # ^^^^^^^^^^^^^^^ error[TL410] below the 16 elements of int8
+                T.copy(c, C)
+        """,
+        "make K 16, or a multiple of it",
         """
         @T.prim_func
         def main(A: T.Tensor((64, 16), "int8"), B: T.Tensor((16, 64), "int8"), C: T.Tensor((64, 64), "int32")):
             with T.Kernel(1, threads=128) as bx:
                 a = T.alloc_shared((64, 16), "int8")
                 b = T.alloc_shared((16, 64), "int8")
-                c = T.alloc_fragment((64, 64), "int32")
-                T.copy(A, a)
-                T.copy(B, b)
-                T.clear(c)
-                T.gemm(a, b, c)
-              # ^^^^^^^^^^^^^^^ error[TL410] below the 32
-                T.copy(c, C)
-        """,
-        "32",
-        """
-        @T.prim_func
-        def main(A: T.Tensor((64, 32), "int8"), B: T.Tensor((32, 64), "int8"), C: T.Tensor((64, 64), "int32")):
-            with T.Kernel(1, threads=128) as bx:
-                a = T.alloc_shared((64, 32), "int8")
-                b = T.alloc_shared((32, 64), "int8")
                 c = T.alloc_fragment((64, 64), "int32")
                 T.copy(A, a)
                 T.copy(B, b)

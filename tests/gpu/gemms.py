@@ -124,6 +124,33 @@ def stages(M: int, N: int, K: int, block_K: int) -> Any:
     return main
 
 
+def columns_of_b(dtype: str, accum: str) -> Any:
+    """B is stored by columns: threads read along them."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 256), dtype), B: T.StridedTensor((256, 64), (1, 256), dtype),
+        C: T.Tensor((64, 64), accum),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            A_s = T.alloc_shared((64, 64), dtype)
+            B_s = T.alloc_shared((64, 64), dtype)
+            C_l = T.alloc_fragment((64, 64), accum)
+            T.clear(C_l)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[0, k * 64], A_s)
+                T.copy(B[k * 64, 0], B_s)
+                T.gemm(A_s, B_s, C_l)
+            T.copy(C_l, C)
+
+    return main
+
+
+def columns_inputs(rng: np.random.Generator, dtype: str, **_: Any) -> tuple[Any, ...]:
+    a, b = _random(rng, (64, 256), dtype), _random(rng, (64, 256), dtype)
+    return a, b.T
+
+
 def inputs(
     rng: np.random.Generator, M: int, N: int, K: int, dtype: str = "float16",
     transpose_A: bool = False, transpose_B: bool = False, other: str | None = None, **_: Any,
@@ -158,11 +185,13 @@ def reference(
 def _case(
     name: str, precision: str | None = None, make: Any = gemm, sizes: Any = None, **params: Any
 ) -> KernelCase:
+    columns = make is columns_of_b
     needs_torch = any(
         str(params.get(key, "")).startswith(("bfloat", "float8")) for key in ("dtype", "other")
     )
     return KernelCase(
-        name=f"gpu_{name}", row="gpu", tier=1, style="prim_func", make=make, inputs=inputs,
+        name=f"gpu_{name}", row="gpu", tier=1, style="prim_func", make=make,
+        inputs=columns_inputs if columns else inputs,
         reference=reference, params=params, sizes=sizes or {}, out_idx=(2,),
         targets=("cuda:sm_80",), precision=(precision,), needs_torch=needs_torch or make is stages,
     )  # fmt: skip
@@ -185,8 +214,29 @@ TRANSPOSES = tuple(
     for b in (False, True)
 )  # fmt: skip
 
+# Tiles that only a shallower, or a smaller, matrix instruction divides.
+SHALLOW = tuple(
+    _case(
+        f"gemm_{dtype}_k{k}_{'n' if not a else 't'}{'n' if not b else 't'}",
+        "float16" if dtype == "float32" else None,
+        dtype=dtype, accum=accum, out=accum, transpose_A=a, transpose_B=b,
+        M=64, N=64, K=3 * k, tile=(64, 64, k),
+    )
+    for dtype, accum, k in (
+        ("float16", "float32", 8), ("float16", "float16", 24), ("bfloat16", "float32", 8),
+        ("float32", "float32", 4), ("float32", "float32", 12), ("int8", "int32", 16),
+        ("int8", "int32", 48), ("float8_e4m3fn", "float32", 16), ("float64", "float64", 12),
+    )
+    for a, b in ((False, False), (False, True), (True, True))
+)  # fmt: skip
+
 CASES: tuple[KernelCase, ...] = (
     *TRANSPOSES,
+    *SHALLOW,
+    _case("gemm_int8_8_rows", dtype="int8", accum="int32", out="int32", M=8, N=32, K=64,
+          tile=(8, 32, 32), threads=64),
+    _case("gemm_k8_a_in_registers", a_in="fragment", M=64, N=64, K=40, tile=(64, 64, 8)),
+    _case("gemm_k8_b_in_registers", b_in="fragment", M=64, N=64, K=40, tile=(64, 64, 8)),
     *(_case(f"gemm_policy_{p}_{threads}", policy=p, threads=threads, **_SMALL)
       for p in (0, 1, 2) for threads in (64, 128, 256)
       if not (threads == 256 and p == 1)),
@@ -210,6 +260,10 @@ CASES: tuple[KernelCase, ...] = (
           **_SMALL),
     _case("gemm_slices_of_k", make=slices, M=64, N=64, K=128, parts=4, by="k"),
     _case("gemm_slices_of_n", make=slices, M=64, N=128, K=32, parts=2, by="n"),
+    *(_case(f"gemm_columns_of_b_{dtype}", "float16" if dtype == "float32" else None,
+            make=columns_of_b, dtype=dtype, accum=accum)
+      for dtype, accum in (("float16", "float32"), ("float32", "float32"), ("int8", "int32"),
+                           ("float64", "float64"))),
     _case("gemm_stages", make=stages, M=64, N=64, K=256, block_K=64,
           sizes={"transpose_B": True, "dtype": "bfloat16"}),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gpu import gemms, tiles
+from tests.gpu import conversions, gemms, tiles
 from tests.gpu.lowering import source_of
 from tests.gpu.lowering_kernels import KERNELS
 from tests.kernels.case import KernelCase
@@ -19,6 +19,9 @@ SAMPLE = (
     "gpu_gemm_float16_tn", "gpu_gemm_int8_nn", "gpu_gemm_float32_nt", "gpu_gemm_float64_nn",
     "gpu_gemm_a_in_registers", "gpu_gemm_stages", "gpu_reduce_sum_5x1000_1_shared",
     "gpu_softmax_float16_1", "gpu_histogram", "gpu_reducer_sum", "gpu_single_elements",
+    "gpu_gemm_float16_k8_tt", "gpu_gemm_float16_k24_nn", "gpu_gemm_bfloat16_k8_nt",
+    "gpu_gemm_float32_k4_nn", "gpu_gemm_float32_k12_tt", "gpu_gemm_int8_k16_nn",
+    "gpu_gemm_int8_k48_nt", "gpu_gemm_int8_8_rows", "gpu_gemm_k8_a_in_registers",
     "gpu_two_dimensional_block", "gpu_dynamic_rows", "gpu_scan_64x32_0_on_fragment",
 )  # fmt: skip
 CASES = {case.name: case for case in (*gemms.CASES, *tiles.CASES)}
@@ -43,6 +46,18 @@ def test_small_kernels(name: str, arch: str) -> None:
 def test_cases(name: str, arch: str) -> None:
     case = CASES[name]
     check(case.make(**case.kernel_params()).function, arch)
+
+
+@pytest.mark.parametrize("case", conversions.CASES, ids=lambda case: case.name)
+def test_kernels_of_complaints(case: KernelCase) -> None:
+    check(case.make(**case.kernel_params()).function, "sm_80")
+
+
+@pytest.mark.parametrize("case", gemms.SHALLOW, ids=lambda case: case.name)
+def test_shallow_tiles_use_matrix_instructions(case: KernelCase) -> None:
+    arch = "sm_89" if "float8" in case.name else "sm_80"
+    text = source_of(case.make(**case.kernel_params()).function, arch).text
+    assert "tl::mma_m16n8k" in text or "tl::mma_m8n8k4_f64" in text
 
 
 def _prim_funcs() -> list[KernelCase]:

@@ -11,6 +11,7 @@ from tilelang.layout.atoms import ATOMS, find_atoms
 from tilelang.layout.expr import evaluate
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.gemm import accumulator, operand_a, operand_b, partition_warps
+from tilelang.layout.index_map import unflatten
 from tilelang.layout.loops import loop_layout, ordinary, replicated
 from tilelang.layout.slots import closed_slots, owners_reached, seen_as, slots_of
 from tilelang.layout.spread import Spread, thread_ranges
@@ -66,7 +67,7 @@ def test_closed_form_is_the_table(name: str, limit: int) -> None:
     assert sorted(spread.elements[first].tolist()) == list(range(layout.size))
     # Lanes are neighbours along one dimension.
     if spread.lanes > 1:
-        places = np.unravel_index(np.maximum(spread.elements, 0).reshape(threads, -1), layout.shape)
+        places = unflatten(np.maximum(spread.elements, 0).reshape(threads, -1), layout.shape)
         lanes = places[spread.dim].reshape(shape)
         assert ((np.diff(lanes, axis=2) == 1) | ~inside[:, :, 1:]).all()
 

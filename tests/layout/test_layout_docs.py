@@ -11,15 +11,28 @@ import sys
 import pytest
 
 import tilelang.layout
-from tilelang.layout import atoms, banks, constraints, expr, gemm, loops, solve, swizzle
+from tilelang.layout import (
+    atoms,
+    banks,
+    constraints,
+    expr,
+    gemm,
+    instructions,
+    loops,
+    solve,
+    swizzle,
+)
 from tilelang_diagnostics.model import Span
 
 MODULES = [info.name for info in pkgutil.iter_modules(tilelang.layout.__path__)]
 
 # What the examples use without importing it.
+SHOWN = (
+    tilelang.layout, atoms, banks, gemm, loops, swizzle, constraints, solve, instructions,
+)  # fmt: skip
 NAMES = {
     name: value
-    for module in (tilelang.layout, atoms, banks, gemm, loops, swizzle, constraints, solve)
+    for module in SHOWN
     for name, value in vars(module).items()
     if not name.startswith("_")
 } | {"Span": Span, "text": expr.text}

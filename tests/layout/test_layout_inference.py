@@ -180,7 +180,7 @@ def test_a_neighbour_read_crosses_threads() -> None:
     assert (conversion.via, lines(conversion.origins)) == (Via.SHARED, [1, 2])
     # Left to itself, the solver packs the tile into one warp, which can shuffle.
     (cheaper,) = run(own, other).conversions
-    assert (cheaper.via, cheaper.cost < conversion.cost) == (Via.SHUFFLES, True)
+    assert (cheaper.via, cheaper.cost < conversion.cost) == (Via.WARP, True)
     strict = run(
         own,
         one_each,

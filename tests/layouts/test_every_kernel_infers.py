@@ -148,6 +148,7 @@ def _accesses(function: Function, target: str) -> Iterator[tuple[Access, Any, An
                     yield one, loop, tile
 
 
+@pytest.mark.needs_torch
 def test_examples_are_all_listed() -> None:
     names = {
         f"{path.name}::{kernel}"
@@ -157,7 +158,13 @@ def test_examples_are_all_listed() -> None:
     assert names == set(EXAMPLE_VALUES)
 
 
-@pytest.mark.parametrize("name", EXAMPLE_VALUES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.needs_torch] * name.startswith("autograd"))
+        for name in EXAMPLE_VALUES
+    ],
+)
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
 def test_example(name: str, target: str) -> None:
     special = specialise(choose(str(EXAMPLES / name)), EXAMPLE_VALUES[name], "cpu")

@@ -155,6 +155,28 @@ def product(
     """
 
 
+def warp_groups(second: str, declared: str = "") -> str:
+    """Two gemms of a specialised kernel."""
+    return f"""
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"),
+             C: T.Tensor((2, 64, 64), "float32")):
+        with T.Kernel(1, threads=256):
+            A_shared = T.alloc_shared((64, 64), "float16")
+            B_shared = T.alloc_shared((64, 64), "float16")
+            acc_o = T.alloc_fragment((64, 64), "float32")
+            {declared}
+            T.copy(A, A_shared)
+            T.copy(B, B_shared)
+            with T.ws(0):
+                T.clear(acc_o)
+                T.gemm(A_shared, B_shared, acc_o)
+                T.copy(acc_o, C[0, :, :])
+            with T.ws(1):
+                {second}
+    """
+
+
 GEMM = "«T.gemm(A_shared, B_shared, C_local)»"
 
 
@@ -260,10 +282,22 @@ CASES = (
     Case(
         "3005: a neighbour in another thread",
         neighbours("fragment", "«fa[(i + 1) % 128]»"),
-        "error[TL304] `fa[(i + 1) % 128]` is read by a thread that does not hold it",
+        "remark[TL307] `fa` goes through shared memory within each warp for fa[(i + 1) % 128]: "
+        "from thread=i//4, slot=i%4",
         "keep `fa` in shared memory",
         neighbours("shared", "fa[(i + 1) % 128]"),
         ("the same iteration touches `fa[i]`", "`fa[4]`: thread 1 holds it, thread 0 needs it"),
+    ),
+    Case(
+        "a neighbour that another iteration overwrites",
+        neighbours("fragment", "0")
+        .replace("B[i] = fa[i] + 0", "fa[i] = «fa[(i + 1) % 128]»")
+        .rstrip()
+        + "\n            T.copy(fa, B)\n",
+        "error[TL304] `fa[(i + 1) % 128]` is read while another thread may be writing it",
+        "first copy `fa` to shared memory",
+        neighbours("shared", "fa[(i + 1) % 128]"),
+        ("another iteration writes it here", "`fa[3]`: thread 0 holds it, thread 1 needs it"),
     ),
     Case(
         "2957: 100 of 256 elements",
@@ -276,7 +310,8 @@ CASES = (
     Case(
         "2311: halves of a row in other warps",
         siblings("acc[i, j]", "«acc[i, j + 32]»"),
-        "error[TL304] `acc[i, j + 32]` is read by a thread that does not hold it",
+        "remark[TL307] `acc` goes through shared memory for acc[i, j + 32]: from thread=j//16*32 + "
+        "i%8*4 + j//2%4",
         "keep `acc` in shared memory",
         siblings("acc[i, 2 * j]", "acc[i, 2 * j + 1]"),
         ("the same iteration touches `acc[i, j]`",),
@@ -297,18 +332,44 @@ CASES = (
         product(16, 32, 32, 32),
     ),
     Case(
+        "2918: fewer threads than a wavefront of CDNA",
+        product(16, 32, 32, 32, GEMM),
+        "error[TL408] `T.gemm` into `C_local` runs on 32 threads, which are no whole number of "
+        "warps of 64",
+        "use 64 threads",
+        product(16, 32, 32, 64),
+        ("a warp of hip:gfx942 has 64 threads",),
+        target="hip:gfx942",
+    ),
+    Case(
+        "2547: two warp groups and one accumulator",
+        warp_groups("«T.gemm(B_shared, A_shared, acc_o)»"),
+        "error[TL301] `acc_o` cannot be in the registers of warp group 0, for T.gemm(A_shared, "
+        "B_shared, acc_o), and of warp group 1, for T.gemm(B_shared, A_shared, acc_o)",
+        "give each warp group a fragment of its own",
+        warp_groups(
+            "T.clear(acc_1)\n                T.gemm(B_shared, A_shared, acc_1)\n"
+            "                T.copy(acc_1, C[1, :, :])",
+            'acc_1 = T.alloc_fragment((64, 64), "float32")',
+        ),
+        ("warp group 0 works on it",),
+        target="cuda:sm_90",
+    ),
+    Case(
         "3032: K below the instruction's",
-        product(16, 32, 8, 32, GEMM),
-        "error[TL410] K = 8 of `T.gemm` into `C_local` is below the 16 elements of float16",
-        "make K 16, or a multiple of it",
-        product(16, 32, 16, 32),
+        product(16, 32, 4, 32, GEMM),
+        "error[TL410] K = 4 of `T.gemm` into `C_local` is below the 8 elements of float16 that the "
+        "shallowest matrix instruction takes",
+        "make K 8, or a multiple of it",
+        product(16, 32, 8, 32),
+        ("cuda:sm_80 has m16n8k16 and m16n8k8",),
     ),
     Case(
         "K between two multiples",
-        product(16, 32, 24, 32, GEMM),
-        "error[TL410] K = 24 of `T.gemm` into `C_local` is no multiple of the 16 elements",
-        "make K a multiple of 16: 16 or 32",
-        product(16, 32, 32, 32),
+        product(16, 32, 20, 32, GEMM),
+        "error[TL410] K = 20 of `T.gemm` into `C_local` is no multiple of the 8 elements",
+        "make K a multiple of 8: 16 or 24",
+        product(16, 32, 24, 32),
     ),
     Case(
         "S5: a 20 x 20 accumulator",

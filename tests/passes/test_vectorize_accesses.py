@@ -132,6 +132,18 @@ def test_in_place_update_is_a_vector():
     assert widths(main) == [("vector", 4)]
 
 
+def test_names_of_scalars_are_no_obstacle():
+    @T.prim_func
+    def main(A: T.Tensor((64, 128), "float16"), B: T.Tensor((64, 128), "float16")):
+        with T.Kernel(4, threads=64) as bx:
+            t = T.get_thread_binding()
+            for v in T.vectorized(8):
+                row, column = t, bx * 8 + v
+                B[row, column] = A[row, column]
+
+    assert widths(main) == [("vector", 8)]
+
+
 def test_packed_elements_fill_whole_bytes():
     @T.prim_func
     def main(A: T.Tensor((512,), "int4"), B: T.Tensor((512,), "int4")):

@@ -119,6 +119,14 @@ class FakeDriver:
         out._obj.value = self.count
         return 0
 
+    def cuGetErrorName(self, result: int, out: Any) -> int:
+        out._obj.value = b"CUDA_ERROR_NO_DEVICE"
+        return 0
+
+    def cuGetErrorString(self, result: int, out: Any) -> int:
+        out._obj.value = b"no CUDA-capable device is detected"
+        return 0
+
     def cuDeviceGet(self, out: Any, index: int) -> int:
         return 0
 
@@ -137,7 +145,10 @@ def test_the_cuda_driver_is_asked() -> None:
 
 @pytest.mark.parametrize(
     ("driver", "reason"),
-    [(FakeDriver(status=100), "the driver says error 100"),
+    [(FakeDriver(status=100),
+      "the CUDA driver cannot start: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected; "
+      "CUDA_VISIBLE_DEVICES hides every device, or the container was started without access to one "
+      "(docker run --gpus all)"),
      (FakeDriver(count=0), "no device is visible to the driver")],
 )  # fmt: skip
 def test_a_driver_without_a_usable_device(driver: FakeDriver, reason: str) -> None:

@@ -10,9 +10,14 @@ from typing import Any
 
 CONFIG = struct.Struct("<6I I 4x Q Q I 4x")
 ERRORS = {
-    1: "CUDA_ERROR_INVALID_VALUE", 200: "CUDA_ERROR_INVALID_IMAGE",
+    34: "CUDA_ERROR_STUB_LIBRARY", 100: "CUDA_ERROR_NO_DEVICE", 999: "CUDA_ERROR_UNKNOWN",
+    222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", 803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+    1: "CUDA_ERROR_INVALID_VALUE", 2: "CUDA_ERROR_OUT_OF_MEMORY",
+    200: "CUDA_ERROR_INVALID_IMAGE",
     201: "CUDA_ERROR_INVALID_CONTEXT", 700: "CUDA_ERROR_ILLEGAL_ADDRESS",
-    701: "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", 720: "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+    701: "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", 702: "CUDA_ERROR_LAUNCH_TIMEOUT",
+    710: "CUDA_ERROR_ASSERT", 716: "CUDA_ERROR_MISALIGNED_ADDRESS",
+    719: "CUDA_ERROR_LAUNCH_FAILED", 720: "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
 }  # fmt: skip
 
 
@@ -42,6 +47,9 @@ class _Function:
 
 
 def value_of(arg: Any) -> int:
+    """The number an argument passes, which ctypes tells of its own kind only in its `repr`."""
+    if type(arg).__name__ == "CArgObject":
+        return int(repr(arg).rpartition("0x")[2].rstrip(")>"), 16)
     return int(getattr(arg, "value", arg) or 0)
 
 
@@ -92,10 +100,10 @@ class FakeLibrary:
         self._set(out, len(self.devices))
 
     def _cuDeviceGetName(self, buffer: Any, size: int, index: int) -> None:
-        buffer.value = f"Test GPU {index}".encode()
+        buffer.value = f"Test GPU {value_of(index)}".encode()
 
     def _cuDeviceGetAttribute(self, out: Any, which: int, index: int) -> None:
-        (major, minor), shared = self.devices[index]
+        (major, minor), shared = self.devices[value_of(index)]
         known = {75: major, 76: minor, 97: shared, 16: 4, 95: 1}
         self._set(out, known[which])
 
@@ -158,7 +166,7 @@ class FakeLibrary:
         ]
         decoded = [
             struct.unpack(f"<{form}", ctypes.string_at(pointer, struct.calcsize(f"<{form}")))[0]
-            for form, pointer in zip(self.formats, parameters, strict=False)
+            for form, pointer in zip(self.formats, parameters._obj, strict=False)
         ]
         self.launches.append(
             Launched(tuple(sizes[:3]), tuple(sizes[3:]), shared, stream, tuple(rows),

@@ -18,6 +18,8 @@ from tilelang.runtime.signature import Signature
 from tilelang.runtime.tensors import TensorView
 from tilelang_diagnostics import CompileError
 
+pytestmark = pytest.mark.needs_torch
+
 A, B = (Buffer(name, (4, 8), dtype("float16"), "global", None) for name in "AB")
 SIGNATURE = Signature("scale", (A, B))
 PLACE = Place("cuda", {"A": 16})

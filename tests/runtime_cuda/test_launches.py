@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime_cuda.fake_driver import FakeLibrary
+from tests.runtime_cuda.fake_driver import FakeLibrary, value_of
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.cuda_binary import CudaBinary
 from tilelang.codegen.device_source import (
@@ -142,6 +142,9 @@ def test_more_than_48_kib_of_shared_memory_is_asked_for(driver: FakeLibrary) -> 
     assert driver.attributes == []
     load_cuda(artifact(replace(LAUNCH, dynamic_shared=200_000))).run([1, 1.0, 5])
     assert driver.attributes == [(8, 200_000)]
+    # What is static counts too, and only what is dynamic is asked for.
+    load_cuda(artifact(replace(LAUNCH, dynamic_shared=49152, static_shared=8))).run([1, 1.0, 5])
+    assert driver.attributes[1:] == [(8, 49152)]
 
 
 def test_each_device_has_its_own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,9 +209,26 @@ def test_a_tensor_tma_cannot_read(driver: FakeLibrary) -> None:
     assert code == "TL706" and "argument `A` of `k` cannot be read by TMA" in message
 
 
-def test_a_workspace_needs_pytorch(driver: FakeLibrary) -> None:
+def test_without_pytorch_a_workspace_comes_from_the_driver(driver: FakeLibrary) -> None:
+    asked: list[int] = []
+    freed: list[int] = []
+
+    def allocate(out: Any, size: Any) -> None:
+        asked.append(value_of(size))
+        out._obj.value = 0x7000
+
+    driver._cuMemAlloc_v2 = allocate
+    driver._cuMemFree_v2 = lambda address: freed.append(value_of(address))
     kernel = load_cuda(artifact(LAUNCH, workspaces=(Workspace("w", "float32", ("*", "n", 4)),)))
-    assert refusal(lambda: kernel.run([1, 1.0, 5]))[0] == "TL808"
+    kernel.run([1, 1.0, 5])
+    assert (asked, freed) == ([5 * 4], [0x7000]) and len(driver.launches) == 1
+
+
+def test_no_room_for_a_workspace(driver: FakeLibrary) -> None:
+    driver.results["cuMemAlloc_v2"] = [2]
+    kernel = load_cuda(artifact(LAUNCH, workspaces=(Workspace("w", "float32", ("*", "n", 4)),)))
+    assert refusal(lambda: kernel.run([1, 1.0, 5]))[0] == "TL813"
+    assert not driver.launches
 
 
 # What goes wrong.
@@ -314,19 +334,6 @@ def test_driver_errors_have_a_name_and_a_place(
     assert found[0] == code and words in found[1]
 
 
-def test_a_lost_context_names_the_kernels_since_the_last_synchronisation(
-    driver: FakeLibrary,
-) -> None:
-    load_cuda(artifact(replace(LAUNCH, symbol="early"))).run([1, 1.0, 5])
-    cuda.synchronize()
-    load_cuda(artifact(replace(LAUNCH, symbol="late"))).run([1, 1.0, 5])
-    driver.results["cuLaunchKernelEx"] = [700]
-    _, message = refusal(lambda: load_cuda(artifact()).run([1, 1.0, 5]))
-    assert message.endswith("launched since the last synchronisation: `late`")
-    driver.results["cuCtxSynchronize"] = [700]
-    assert refusal(cuda.synchronize)[0] == "TL812"
-
-
 def test_a_grid_beyond_the_hardware(driver: FakeLibrary) -> None:
     driver.results["cuLaunchKernelEx"] = [1]
     kernel = load_cuda(artifact(replace(LAUNCH, grid=(1, "n", 1))))
@@ -400,7 +407,7 @@ def test_grids_are_computed_as_the_host_expression_says(expr: Any, a: int, b: in
     names = {
         "frames0": [], "frame0": lambda: (None, 0, None, None), "functions0": {0: None},
         "pack0": lambda memory, start, *numbers: seen.append(numbers[0]), "note": lambda name: None,
-        "stream": lambda d: 0, "driver_launch": lambda *args: 0,
+        "stream": lambda d: 0, "driver_launch": lambda *args: 0, "launched0": None,
     }  # fmt: skip
     make_plan(launch_lines(device, [(0, 0)], ["v0", "v1"]), 2, names)([a, b], 0)
     assert seen == [max(int(evaluate(expr, {"a": a, "b": b})), 1)]

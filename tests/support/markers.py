@@ -5,7 +5,7 @@
 
 A marker line is a comment whose first word is carets; it speaks of the nearest code line above.
 `check_diagnostics` compares the full set of (line, columns, severity, code) and, where a marker
-goes on, that its text is part of the message.
+goes on, that its text is part of the message, or of the help if it begins with `help: `.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tilelang_diagnostics.model import Diagnostic
 _MARKER = re.compile(
     r"^(?P<lead>\s*#\s*)(?P<carets>\^+)\s+(?P<severity>\w+)\[(?P<code>TL\d+)\]\s*(?P<text>.*)$"
 )
+_HELP = "help: "
 PRELUDE = "import tilelang\nimport tilelang.language as T\n\n"
 
 
@@ -82,10 +83,10 @@ def check_diagnostics(text: str, **options: Any) -> tuple[Diagnostic, ...]:
     assert sorted(keys) == sorted(e.key for e in expected), rendered
     assert all(d.span is not None for d in found), rendered
     for e in expected:
-        messages = [
-            d.message for d in found if d.span and (d.span.line, d.code) == (e.line, e.code)
-        ]
-        assert any(e.text in m for m in messages), f"{e.text!r} not in {messages}"
+        here = [d for d in found if d.span and (d.span.line, d.code) == (e.line, e.code)]
+        said = [d.help or "" if e.text.startswith(_HELP) else d.message for d in here]
+        text = e.text.removeprefix(_HELP)
+        assert any(text in m for m in said), f"{text!r} not in {said}"
     return found
 
 
@@ -116,7 +117,8 @@ def remarked(text: str, **options: Any) -> str:
             if d.span is None or d.span.line != number:
                 continue
             said = words.get((number, d.code), "")
-            said = said if said in d.message else ""
+            about = (d.help or "") if said.startswith(_HELP) else d.message
+            said = said if said.removeprefix(_HELP) in about else ""
             width = (
                 max(1, d.span.end_column - d.span.column)
                 if d.span.end_line == number

@@ -25,14 +25,26 @@ class Item:
 
 @dataclass(slots=True)
 class State:
-    """`queues` are the groups under way, oldest first; the last one is still open."""
+    """`queues` are the groups under way, oldest first; the last one is still open.
+
+    `groups` are the states among the threads of groups that signal to each other, by which threads
+    they are. `floor` is how far in a barrier has to stand at least: within the code of the group.
+    """
 
     pending: dict[tuple[int, int, bool], Item] = field(default_factory=dict)
     queues: dict[str, list[tuple[Access, ...]]] = field(default_factory=dict)
+    groups: dict[bytes, State] = field(default_factory=dict)
+    floor: int = 0
 
     def copy(self) -> State:
         """An independent state with the same contents."""
-        return State(dict(self.pending), {k: list(v) for k, v in self.queues.items()})
+        queues = {k: list(v) for k, v in self.queues.items()}
+        groups = {k: s.copy() for k, s in self.groups.items()}
+        return State(dict(self.pending), queues, groups, self.floor)
+
+    def clear(self) -> None:
+        """Nothing is left."""
+        self.pending, self.queues, self.groups = {}, {}, {}
 
     def add(self, item: Item) -> None:
         """`item` is pending from here on."""
@@ -46,6 +58,8 @@ class State:
 
     def meet(self, level: str) -> None:
         """A barrier of the block, or of each warp."""
+        for group in self.groups.values():
+            group.meet(level)
         items = [] if level == "block" else list(self.pending.values())
         self.pending.clear()
         for item in items:
@@ -71,6 +85,9 @@ class State:
             length = max(len(mine), len(groups))
             padded = [[()] * (length - len(g)) + list(g) for g in (mine, groups)]
             self.queues[queue] = [_unique((*a, *b)) for a, b in zip(*padded, strict=True)]
+        for key, theirs in other.groups.items():
+            own = self.groups.setdefault(key, State(floor=theirs.floor))
+            own.join(theirs)
 
     def mapped(self, change: Callable[[Access], Access], limit: int) -> State:
         """Every access changed; barriers go no further in than `limit`."""
@@ -80,6 +97,8 @@ class State:
             found.add(Item(change(item.access), item.path, inside, item.lanes_met))
         for queue, groups in self.queues.items():
             found.queues[queue] = [_unique([change(a) for a in g]) for g in groups]
+        found.groups = {k: s.mapped(change, limit) for k, s in self.groups.items()}
+        found.floor = self.floor
         return found
 
     def signature(self) -> Any:
@@ -87,11 +106,13 @@ class State:
         queues = tuple(
             (q, tuple(tuple(map(id, g)) for g in groups)) for q, groups in self.queues.items()
         )
-        return frozenset(self.pending), queues
+        groups = tuple((k, s.signature()) for k, s in self.groups.items())
+        return frozenset(self.pending), queues, groups
 
     def accesses(self) -> set[int]:
         """Everything pending or under way, by identity."""
         found = {id(item.access) for item in self.pending.values()}
+        found.update(*(s.accesses() for s in self.groups.values()))
         return found | {id(a) for groups in self.queues.values() for g in groups for a in g}
 
 

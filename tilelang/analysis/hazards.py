@@ -30,6 +30,7 @@ from tilelang.analysis.shared_accesses import (
     Loop,
     Node,
     leaves,
+    named_barriers,
 )
 from tilelang.ir import build
 
@@ -38,7 +39,7 @@ _ROUNDS: Final = 12
 _MOST_DISTANCES: Final = 64
 _WARP: Final = 32
 _LAST_NAMED: Final = 15  # barrier 0 is that of the whole block
-_BY_AUTHOR: Final = ("mbarrier", "bulk")
+_BY_AUTHOR: Final = ("mbarrier",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,16 @@ class _Planner:
         self._regions: dict[Node, _Region] = {}
         self._inner: dict[tuple[Node, bool], _Region] = {}
         self._clean: set[Node] = set()  # loops whose iterations were found to be in order
-        self._names = 0
+        # Numbers of named barriers by the threads they are for; the author has taken some.
+        self._names: dict[bytes, int] = {}
+        self._taken = {n for leaf in leaves(tree.body) for n in named_barriers(leaf)}
+        self._signalling_groups = {
+            self._mask_of(node, side)
+            for node in _branches(tree.body)
+            if not uniform.is_uniform(node.condition)
+            for side, nodes in ((True, node.then), (False, node.orelse))
+            if any(leaf.signals for leaf in leaves(nodes))
+        }
 
     def settle(self) -> None:
         """Add barriers until no conflict is left."""
@@ -183,6 +193,7 @@ class _Planner:
             shared = zip(item.path[:limit], path, strict=False)
             while (pair := next(shared, None)) is not None and pair[0] is pair[1]:
                 depth += 1
+            depth = max(depth, state.floor)
             self._need(path[depth], item.access, access, level)
 
     def _meeting(self, x: Access, y: Access) -> Level:
@@ -215,6 +226,7 @@ class _Planner:
     def _divergent(self, node: Branch | Loop, state: State, path: _Path, region: _Region) -> None:
         """To the threads that do not run it, it is one statement."""
         if any(leaf.signals for leaf in leaves((node,))):
+            self._signalling(node, state, path, region)
             return
         self._touch(tuple(self._unit(node, ())), state, path)
         for leaf in leaves((node,)):
@@ -225,8 +237,40 @@ class _Planner:
             return
         for side, nodes in ((True, node.then), (False, node.orelse)):
             inner = self._region_of(node, side, region)
+            # What a group that signals elsewhere touches here meets what it does there.
+            key = self._mask_of(node, side)
+            own = self._own_state(key, state, path) if key in self._signalling_groups else State()
             with self.moved.under(node.condition, side):
-                self._block(nodes, State(), path, inner)
+                self._block(nodes, own, path, inner)
+
+    def _signalling(self, node: Branch | Loop, state: State, path: _Path, region: _Region) -> None:
+        """Threads that signal to others: their author keeps those apart, we the threads of one
+        group. What TMA overwrites must not be in use by who starts it."""
+        if region.kind in ("block", "warps"):
+            for access in self._unit(node, ()):
+                if access.queue == "mbarrier":
+                    self._check(self.moved.now(access), state, path)
+        if isinstance(node, Loop):
+            return
+        for side, nodes in ((True, node.then), (False, node.orelse)):
+            inner = self._region_of(node, side, region)
+            own = self._own_state(self._mask_of(node, side), state, path)
+            with self.moved.under(node.condition, side):
+                self._block(nodes, own, path, inner)
+
+    def _own_state(self, key: bytes, state: State, path: _Path) -> State:
+        """What is open among the threads of a group; barriers between them stand in its code."""
+        own = state.groups.setdefault(key, State())
+        own.floor = len(path)
+        return own
+
+    def _mask_of(self, node: Branch, side: bool) -> bytes:
+        """Which threads take a side of a branch; the branch itself where that is not known."""
+        mask = self.uniform.selected(node.condition)
+        if mask is None:
+            return f"{id(node)} {side}".encode()
+        found: bytes = (mask if side else ~mask).tobytes()
+        return found
 
     def _region_of(self, node: Branch, side: bool, region: _Region) -> _Region:
         """The barriers that may stand in one side of a divergent branch."""
@@ -243,10 +287,21 @@ class _Planner:
         if (warps.all(1) != warps.any(1)).any():
             lanes = {sum(1 << n for n in range(_WARP) if w[n]) for w in warps if w.any()}
             return _Region("lanes", mask=lanes.pop()) if len(lanes) == 1 else _Region("none")
-        if not warps.any() or self._names == _LAST_NAMED:
+        name = self._name_for(warps.tobytes())
+        if not warps.any() or name is None:
             return _Region("none")
-        self._names += 1
-        return _Region("warps", self._names, int(warps.sum()))
+        return _Region("warps", name, int(warps.sum()))
+
+    def _name_for(self, threads: bytes) -> int | None:
+        """The number of the named barrier of some threads, None when all are taken."""
+        if threads not in self._names:
+            taken = self._taken | set(self._names.values())
+            free = (n for n in range(1, _LAST_NAMED + 1) if n not in taken)
+            number = next(free, None)
+            if number is None:
+                return None
+            self._names[threads] = number
+        return self._names[threads]
 
     def _unit(self, node: Node, guards: tuple[Any, ...]) -> Iterator[Access]:
         """All accesses below `node`, as if they happened at once."""
@@ -281,7 +336,7 @@ class _Planner:
         """Whether something inside orders accesses."""
         for node in nodes:
             match node:
-                case Leaf(event=event) if event is not None:
+                case Leaf(event=event, signals=signals) if event is not None or signals:
                     return True
                 case Loop(body=body) if self._is_eventful(body):
                     return True
@@ -359,7 +414,7 @@ class _Planner:
             if done:
                 break
         steady = self._repeat(node, path, region)
-        state.pending, state.queues = {}, {}
+        state.clear()
         if extent is not None and extent > 0:
             # What follows meets the last iteration, which is known.
             last = steady.mapped(lambda a: self.moved.last(a, node), len(path) - 1)
@@ -372,6 +427,19 @@ class _Planner:
             ends.append(steady)
         for end in ends:
             state.join(end.mapped(lambda a: self.moved.quantified(a, node), len(path) - 1))
+
+
+def _branches(nodes: Sequence[Node]) -> Iterator[Branch]:
+    """Every branch below `nodes`."""
+    for node in nodes:
+        match node:
+            case Loop(body=body):
+                yield from _branches(body)
+            case Branch(then=then, orelse=orelse):
+                yield node
+                yield from _branches((*then, *orelse))
+            case _:
+                pass
 
 
 def _may_leave(node: Loop, uniform: Divergence) -> bool:

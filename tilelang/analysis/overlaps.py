@@ -166,10 +166,10 @@ class Overlaps:
             values[var] = rest % extent
             rest = rest // extent
         for n, inner in enumerate(a.inner):
-            known = self._inner_range(inner, mixed)
+            turns = self._inner_range(inner, mixed)
             shape = [1] * (len(a.inner) + 1)
             shape[n + 1] = -1
-            values[inner.var] = np.arange(known.start, known.stop).reshape(shape)
+            values[inner.var] = np.arange(turns.start, turns.stop).reshape(shape)
         starts = np.full(sizes, shift, dtype=np.int64)
         for term in mixed:
             starts = starts + evaluate(term, values, {})

@@ -320,15 +320,24 @@ def _event(op: DeviceOp, call: Any) -> Event | None:
         return Event("commit", op.closes)
     if op.waits == "cp_async":
         return Event("wait", op.waits, int(constants_of(call)["groups"]))
-    if op.waits == "wgmma":
+    if op.waits in ("wgmma", "bulk"):
         return Event("wait", op.waits, int(constants_of(call)["groups"]))
-    if op.closes == "wgmma":
+    if op.closes in ("wgmma", "bulk"):
         return Event("commit", op.closes)
     if op.orders in ("block", "cluster", "grid"):
         # A named barrier is one of some threads: whoever writes it knows which.
         partial = op.name == "sync_threads" and len(call.args) > 0
         return None if partial or op.group == "thread" else Event("block")
     return Event("warp") if op.orders == "warp" and not call.args else None
+
+
+def named_barriers(leaf: Leaf) -> Iterator[int]:
+    """The numbers of the named barriers that a statement of the author's uses."""
+    call = getattr(leaf.stmt, "value", None)
+    op = op_of_call(call) if isinstance(leaf.stmt, tirx.Evaluate) else None
+    if op is not None and op.name in ("sync_threads", "named_barrier_arrive") and call.args:
+        number = build.int_value(call.args[0])
+        yield from range(16) if number is None else (number,)
 
 
 def _signals(op: DeviceOp | None, call: Any) -> bool:

@@ -9,22 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from tilelang.checks import (
+    async_waits,
     data_races,
+    divergent_barriers,
     explicit_layouts,
     index_dtypes,
     initialised,
     layouts,
     manual_schedules,
+    opaque_code,
     outside_launch,
     parallel_locals,
     pipelines,
     reducers,
     regions,
+    small_grids,
     swapped_axes,
     target_limits,
+    thread_races,
     unbound_dims,
     unproved_bounds,
     vector_loops,
+    wasted_tiles,
 )
 from tilelang.program.stmt import Function
 from tilelang_diagnostics.model import Diagnostic
@@ -40,6 +46,7 @@ CHECKS: tuple[Check, ...] = (
     parallel_locals.check,
     reducers.check,
     data_races.check,
+    thread_races.check,
     pipelines.check,
     manual_schedules.check,
     index_dtypes.check,
@@ -50,11 +57,16 @@ CHECKS: tuple[Check, ...] = (
 # These also know the target.
 TARGET_CHECKS: tuple[Callable[[Function, str], Iterator[Diagnostic]], ...] = (
     target_limits.check,
+    opaque_code.check,
+    divergent_barriers.check,
+    async_waits.check,
+    wasted_tiles.check,
     layouts.check,
 )
 
 # What is only worth saying to someone who asks for its code.
 ON_REQUEST: dict[str, Check] = {"TL222": unproved_bounds.check}
+TARGET_ON_REQUEST = {"TL609": small_grids.check}
 
 # These conclude from what a program does not do, so they need all of it.
 NEED_COMPLETE = frozenset({initialised.check})
@@ -69,7 +81,7 @@ def check_function(
 ) -> tuple[Diagnostic, ...]:
     """Everything the checks find; `complete` says that no statement had to be left out.
 
-    `select` names the codes of `ON_REQUEST` that are asked for.
+    `select` names the codes of what is only said on request.
     """
     asked = tuple(check for code, check in ON_REQUEST.items() if code in select)
     found: dict[Diagnostic, None] = {}
@@ -78,10 +90,13 @@ def check_function(
             continue
         found.update(dict.fromkeys(check(function)))
     if target is not None:
-        found.update(dict.fromkeys(check_for_target(function, target)))
+        found.update(dict.fromkeys(check_for_target(function, target, select)))
     return tuple(found)
 
 
-def check_for_target(function: Function, target: str) -> tuple[Diagnostic, ...]:
+def check_for_target(
+    function: Function, target: str, select: Collection[str] = ()
+) -> tuple[Diagnostic, ...]:
     """What only the target decides: for kernels traced before one was chosen."""
-    return tuple(d for check in TARGET_CHECKS for d in check(function, target))
+    asked = tuple(check for code, check in TARGET_ON_REQUEST.items() if code in select)
+    return tuple(d for check in (*TARGET_CHECKS, *asked) for d in check(function, target))

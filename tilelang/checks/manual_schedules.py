@@ -16,6 +16,7 @@ from tilelang.program.accesses import accesses, storage, variables
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
 from tilelang.program.expr import Expr, Intrinsic, Var, walk
+from tilelang.program.scalar_ops import has_effect
 from tilelang.program.stmt import (
     Allocate,
     Annotate,
@@ -33,9 +34,6 @@ from tilelang.program.stmt import (
     walk_statements,
 )
 from tilelang_diagnostics.model import Diagnostic, Label
-
-# Reading the same value twice gives the same; these change memory or tell threads apart in time.
-_EFFECTS = ("atomic", "call_extern", "rng_", "shfl", "tma_", "barrier", "mbarrier", "sync")
 
 
 def check(function: Function) -> Iterator[Diagnostic]:
@@ -149,7 +147,7 @@ def _check_replays(
 
 
 def _has_effect(node: Expr) -> bool:
-    return isinstance(node, Intrinsic) and node.name.startswith(_EFFECTS)
+    return isinstance(node, Intrinsic) and has_effect(node.name)
 
 
 def _uses(stmt: Stmt, var: Var) -> bool:

@@ -31,6 +31,7 @@ class Row:
 COMMANDS: Final[tuple[Row, ...]] = (
     Row("run", "tilelang.cli.run", "Compile a kernel, run it on random inputs, check and time it."),
     Row("compile", "tilelang.cli.compile", "Compile a kernel; show its source, IR or layouts."),
+    Row("inspect", "tilelang.cli.inspect", "Show what is in the machine code of a kernel."),
     Row("lint", "tilelang_lint.cli", "Check kernel files without running them.", is_tool=True),
     Row("trace", "tilelang_trace.cli", "Show what every pass did to a kernel.", is_tool=True),
     Row("explain", "tilelang.cli.explain", "Show the page of a diagnostic code."),

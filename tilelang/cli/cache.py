@@ -14,7 +14,8 @@ from tilelang.runtime.tensors import size_text
 def command() -> None:
     """Show or clear the cache of compiled kernels.
 
-    Its folder is TILELANG_CACHE_DIR, its size is bounded by TILELANG_CACHE_LIMIT.
+    Its folder is TILELANG_CACHE_DIR, its size is bounded by TILELANG_CACHE_LIMIT. A URL that
+    fsspec knows (s3://…, file://…) in place of the folder is a cache that hosts share.
     """
 
 
@@ -22,8 +23,13 @@ def command() -> None:
 def info() -> int:
     """Where the cache is, how much is in it, and whether it can be written."""
     found = KernelCache().info()
+    shared = []
+    if found.url is not None:
+        count, size = found.shared
+        shared = [("shared", f"{found.url}, {count} kernels, {size_text(size)}")]
     table(
         [
+            *shared,
             ("folder", str(found.root)),
             ("kernels", str(found.kernels)),
             ("size", f"{size_text(found.bytes)} of {size_text(found.limit)}"),
@@ -39,5 +45,6 @@ def clear() -> int:
     """Drop every compiled kernel."""
     cache = KernelCache()
     count = cache.clear()
-    table([("dropped", f"{count} kernel{'s' * (count != 1)} from {cache.root}")])
+    where = cache.root if cache.url is None else f"{cache.url} and {cache.root}"
+    table([("dropped", f"{count} kernel{'s' * (count != 1)} from {where}")])
     return 0

@@ -3,46 +3,123 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, assert_never
 
-from tilelang.cli.files import choose
+import click
+
+from tilelang.cli.files import Chosen, choose
 from tilelang.cli.output import show, table
 from tilelang.cli.specialise import Specialised, specialise
-from tilelang.cli.values import parse_settings
 from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.compiler import effective_options, ir_text, lower_function
+from tilelang.language.settings import parse_settings
+from tilelang.options import PassConfigKey, make_options
 from tilelang.runtime.build import build
 from tilelang.runtime.crash import guarded
 from tilelang.runtime.devices import resolve
-from tilelang.runtime.kernel import write_text
+from tilelang.runtime.kernel import write_bytes, write_text
 from tilelang.target import Target
 from tilelang_diagnostics import raise_for
 
 
-def compile_kernel(
-    kernel: str, settings: Sequence[str], target: str | None, emit: str | None,
-    output: Path | None, as_json: bool = False,
-) -> int:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line asked for."""
+
+    kernel: str
+    settings: tuple[str, ...] = ()
+    target: str | None = None
+    emit: str | None = None
+    output: Path | None = None
+    as_json: bool = False
+    line_directives: bool = False
+
+
+def compile_kernel(wanted: Wanted) -> int:
     """What `tilelang compile` does; returns the exit status."""
-    chosen = choose(kernel)
-    special = specialise(chosen, parse_settings(settings), target)
+    chosen = choose(wanted.kernel)
+    several = wanted.emit in ("so", "dir")
+    special = specialise(
+        chosen, parse_settings(wanted.settings), None if several else wanted.target
+    )
+    if wanted.line_directives:
+        lines = make_options({PassConfigKey.TL_EMIT_LINE_DIRECTIVES: True})
+        special = replace(special, options=lines.with_defaults(special.options))
+    if several:
+        return _export(chosen, special, wanted)
     resolved = resolve(special.target).target
-    if emit == "layouts":
-        text: str | None = _layouts(special, resolved, as_json)
+    if wanted.emit == "layouts":
+        found: str | bytes | None = _layouts(special, resolved, wanted.as_json)
+    elif wanted.emit in _OF_CUDA:
+        found = _device_code(special, resolved, wanted.emit)
     else:
-        text = _emit(special, resolved, emit or ("source" if output else None))
-    if text is None:
+        found = _emit(special, resolved, wanted.emit or ("source" if wanted.output else None))
+    if found is None:
         return 0
-    if output is None:
-        print(text.rstrip())
+    if wanted.output is None:
+        print(str(found).rstrip())
+        return 0
+    if isinstance(found, str):
+        write_text(wanted.output, found if found.endswith("\n") else found + "\n")
     else:
-        write_text(output, text if text.endswith("\n") else text + "\n")
-        table([("wrote", str(output))])
+        write_bytes(wanted.output, found)
+    table([("wrote", str(wanted.output))])
     return 0
+
+
+def _export(chosen: Chosen, special: Specialised, wanted: Wanted) -> int:
+    """Compile for every target, and write one shared object with what it was made from."""
+    from tilelang.runtime.export import compile_product, target_list, write_artifacts
+    from tilelang.runtime.export_files import relative
+
+    assert wanted.output is not None
+    targets = target_list(wanted.target) or (resolve(special.target).target,)
+    products = []
+    for target in targets:
+        made = compile_product(chosen.name, special.function, target, special.options)
+        show(made.diagnostics)
+        products.append(made)
+    folder = wanted.output.parent if wanted.emit == "so" else wanted.output
+    request = {
+        "file": relative(str(chosen.file.path.resolve()), folder),
+        "kernel": chosen.name,
+        "set": list(wanted.settings),
+        "targets": [str(t) for t in targets],
+        "line_directives": wanted.line_directives,
+    }
+    library = write_artifacts(products, wanted.output, request)
+    table([("wrote", str(library)), ("targets", ", ".join(str(t) for t in targets))])
+    return 0
+
+
+_OF_CUDA = ("cuda", "ptx", "sass", "cubin")
+
+
+def _device_code(special: Specialised, target: Target, what: str) -> str | bytes:
+    if target.kind != "cuda":
+        raise click.UsageError(
+            f"--emit {what} needs a CUDA target, and this is {target}: add --target cuda:sm_90a"
+        )
+    compiled = build(special.function, target, special.options).compiled
+    show(compiled.diagnostics)
+    artifact = compiled.artifact
+    assert isinstance(artifact, CudaArtifact)
+    (binary,) = artifact.binaries
+    match what:
+        case "cuda":
+            return artifact.source
+        case "ptx":
+            return binary.ptx
+        case "cubin":
+            return binary.cubin
+        case _:
+            from tilelang.runtime.sass import disassemble
+
+            return disassemble(binary.cubin, f"{artifact.name}.cu").text
 
 
 def _emit(special: Specialised, target: Target, what: str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -82,6 +83,9 @@ def _run(argv: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as wrong:
+        if isinstance(wrong, click.UsageError) and re.search(r"extra arg.*\(\w+=", wrong.message):
+            hint = f"{wrong.message}; values are given with --set NAME=VALUE"
+            wrong = click.UsageError(hint, wrong.ctx)
         wrong.show()
         return wrong.exit_code if isinstance(wrong, click.UsageError) else 1
     except (click.Abort, KeyboardInterrupt):

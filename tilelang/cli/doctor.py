@@ -85,6 +85,7 @@ def compiler_findings() -> Iterator[Finding]:
     else:
         yield Finding("linker", "absent", "none: cached CPU kernels are kept as object code",
                       "install gcc or clang to keep them as shared libraries")  # fmt: skip
+    yield _emulator()
     nvcc = find_program("nvcc") or find_program(f"{options.CUDA_HOME.get()}/bin/nvcc")
     release = ""
     if nvcc:
@@ -105,6 +106,20 @@ def compiler_findings() -> Iterator[Finding]:
         yield Finding(
             "ROCm", "absent", "no hipcc on the path", "see rocm.docs.amd.com to install it"
         )
+
+
+def _emulator() -> Finding:
+    """The C++ compiler that `tilelang run --emulate` takes."""
+    from tilelang.emulator.toolchain import find_compiler, symbolizer
+
+    try:
+        compiler = find_compiler()
+    except CompileError as error:
+        return Finding("emulator", "absent", "no C++ compiler", error.diagnostics[0].help or "")
+    if symbolizer() is None:
+        return Finding("emulator", "ok", f"{compiler}; no addr2line, so that --check cannot name "
+                       "every line", "install binutils")  # fmt: skip
+    return Finding("emulator", "ok", str(compiler))
 
 
 def device_findings() -> Iterator[Finding]:

@@ -10,11 +10,9 @@ import ast
 import importlib.machinery
 import importlib.util
 import io
-import os
 import re
 import sys
 import tokenize
-import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,11 +20,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TypeAlias
 
+import click
+
+from tilelang.cli.project import project_values
+from tilelang.cli.user_code import is_same_file, raised
+from tilelang.language.file_values import FileValues
 from tilelang.language.primfunc import PrimFunc
 from tilelang.language.source import FunctionNode, syntax_error
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.style import style_of
-from tilelang_diagnostics import CompileError, diagnose, did_you_mean, error_for, failure
+from tilelang_diagnostics import CompileError, did_you_mean, error_for, failure
 from tilelang_diagnostics.model import Diagnostic, Span
 
 # A decorated function, a traced kernel, or a plain function that returns one.
@@ -44,6 +47,22 @@ class KernelFile:
     text: str
     tree: ast.Module
     module: ModuleType
+
+    def values(self) -> FileValues:
+        """What the file and its project say about values."""
+        project = project_values(self.path)
+        return FileValues(str(self.path), self.text, self.tree, vars(self.module), project)
+
+    def uses_torch(self) -> bool:
+        """Whether the file is about PyTorch tensors: it imports torch, or has names from there."""
+        names = (
+            a.name if isinstance(node, ast.Import) else node.module or ""
+            for node in ast.walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom)
+            for a in node.names
+        )  # fmt: skip
+        values = vars(self.module).values()
+        homes = (getattr(v, "__module__", None) or getattr(v, "__name__", "") for v in values)
+        return any(str(n).split(".")[0] == "torch" for n in (*names, *homes))
 
     def kernels(self) -> dict[str, Entry]:
         """The kernels the file defines at top level, by name, in the order of their lines."""
@@ -91,10 +110,11 @@ def choose(spec: str) -> Chosen:
                 "a kernel is a function decorated with @T.prim_func or @tilelang.jit, or one that "
                 "returns a @T.prim_func")  # fmt: skip
     if len(kernels) > 1:
-        listed = _listed(kernels)
-        first = next(iter(kernels))
-        _refuse("TL105", f"`{path_text}` has {len(kernels)} kernels: {listed}",
-                f"name one: {path_text}::{first}")  # fmt: skip
+        context = click.get_current_context(silent=True)
+        lead = "  " if context is None else f"  {context.command_path} "
+        lines = [f"{lead}{path_text}::{name}" for name in [*kernels][:_MOST_LISTED]]
+        _refuse("TL105", f"`{path_text}` has {len(kernels)} kernels: {_listed(kernels)}",
+                "\n".join(["name one:", *lines]))  # fmt: skip
     only = next(iter(kernels))
     return Chosen(file, only, kernels[only])
 
@@ -128,6 +148,8 @@ def read(path: Path) -> str:
         reason = (error.strerror or str(error)).lower()
         siblings = _siblings(path)
         hint = did_you_mean(str(path), siblings).removeprefix("; ")
+        if f"{path}.py" in siblings:
+            hint = f"did you mean `{path}.py`?"
         reason = "no such file" if isinstance(error, FileNotFoundError) else reason
         _refuse("TL103", f"cannot read `{path}`: {reason}", hint)
     if len(data) > _LARGEST:
@@ -188,42 +210,15 @@ def _as_a_program_of(path: Path) -> Iterator[None]:
 
 
 def _import_failure(path: Path, error: BaseException) -> Diagnostic:
-    if isinstance(error, SyntaxError) and _is_same_file(error.filename, path):
+    if isinstance(error, SyntaxError) and is_same_file(error.filename, path):
         # What only the compiler refuses, such as `await` outside of an async function.
         return syntax_error(str(path), error)
-    what, *more = f"{type(error).__name__}: {error}".rstrip(": ").splitlines()
-    notes = []
-    span = None
-    for frame in traceback.extract_tb(error.__traceback__):
-        if _is_same_file(frame.filename, path) and frame.lineno:
-            first = frame.colno or 0
-            last = frame.end_colno or first + 1
-            end_line = frame.end_lineno or frame.lineno
-            span = Span(
-                str(path),
-                frame.lineno,
-                first + 1,
-                end_line,
-                last + 1 if last > first or end_line > frame.lineno else first + 2,
-            )
-        elif span is not None and frame.filename and not frame.filename.startswith("<"):
-            notes.append(f"raised in {frame.filename}:{frame.lineno}, in {frame.name}")
     help = None
     if isinstance(error, SystemExit):
         help = 'code that only runs as a program belongs under if __name__ == "__main__":'
     elif isinstance(error, ModuleNotFoundError):
         help = f"install it, for instance with pip install {(error.name or '').split('.')[0]}"
-    return diagnose("TL107", f"importing `{path}` raised {what}",
-                      span=span, notes=(*notes[-1:], *_as_note(more)), help=help)  # fmt: skip
-
-
-def _is_same_file(name: str | None, path: Path) -> bool:
-    return name is not None and os.path.realpath(name) == os.path.realpath(path)
-
-
-def _as_note(lines: list[str]) -> tuple[str, ...]:
-    """The rest of a long exception text, or the beginning of it."""
-    return ("\n".join(lines[:_MOST_LISTED]),) if lines else ()
+    return raised(error, "TL107", f"importing `{path}`", path, help)
 
 
 def _defined_names(node: ast.stmt) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Does a kernel agree with the reference function of its file?
+"""What does the file of a kernel say about trying it: its inputs, and the results to expect?
 
 The reference gets the inputs in float64 where it can take them, so that its own rounding plays no
 part; the allowed error is that of the output's dtype.
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
+from tilelang.cli.user_code import call
 from tilelang.runtime.tensors import as_float64
-from tilelang_diagnostics import diagnose, failure
+from tilelang_diagnostics import diagnose, did_you_mean, failure
 from tilelang_diagnostics.model import Diagnostic
 
 # Relative Frobenius error allowed against float64, by dtype of the result: a few units of the
@@ -50,6 +51,51 @@ def find_reference(module: ModuleType, kernel: str) -> Callable[..., Any] | None
     return next((f for f in found if inspect.isfunction(f)), None)
 
 
+def replace_inputs(
+    module: ModuleType, kernel: str, parameters: Sequence[str], inputs: list[Any],
+    values: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Put what the file's `inputs` function makes in the place of random inputs.
+
+    It is called with those of its parameters that are values of the kernel, and returns a dict of
+    inputs by name, or all of them in order. A function that needs other arguments is another one.
+    """
+    names = (f"{kernel}_inputs", "inputs")
+    make = next((f for f in (getattr(module, n, None) for n in names) if inspect.isfunction(f)),
+                None)  # fmt: skip
+    if make is None:
+        return
+    wanted = inspect.signature(make).parameters.values()
+    if any(p.default is p.empty and p.name not in values for p in wanted):
+        return
+    made = call(make, {p.name: values[p.name] for p in wanted if p.name in values})
+    if not isinstance(made, Mapping):
+        listed = list(made) if isinstance(made, tuple | list) else [made]
+        if len(listed) != len(parameters):
+            raise failure("TL701", f"`{make.__name__}` returns {len(listed)} inputs, but `{kernel}`"
+                          f" takes {len(parameters)}",
+                          help="return a dict of inputs by name, or one for every parameter: "
+                          + ", ".join(parameters))  # fmt: skip
+        made = dict(zip(parameters, listed, strict=True))
+    for name, value in made.items():
+        if name not in parameters:
+            raise failure("TL720", f"`{make.__name__}` returns `{name}`, which is no input of "
+                          f"`{kernel}`{did_you_mean(name, parameters)}",
+                          help=f"its inputs are: {', '.join(parameters)}")  # fmt: skip
+        inputs[parameters.index(name)] = value
+
+
+def leaves_out(
+    reference: Callable[..., Any], inputs: int, written: int, values: Mapping[str, Any]
+) -> bool:
+    """Whether the reference computes what the kernel writes, and is not given it.
+
+    What it calls like one of `values` is no input.
+    """
+    required = [p for p in _positional(reference, values) if p.default is p.empty]
+    return len(required) < inputs and inputs - written >= len(required)
+
+
 def compare(
     reference: Callable[..., Any],
     inputs: Sequence[Any],
@@ -59,6 +105,12 @@ def compare(
 ) -> list[Comparison]:
     """The error of each named result. `inputs` are those of before the call."""
     expected = _call(reference, inputs, values, written)
+    if expected is None:
+        raise failure(
+            "TL723",
+            f"`{reference.__name__}` returns nothing to compare with",
+            help="return what the kernel computes, or run with --no-check",
+        )
     listed = list(expected) if isinstance(expected, tuple | list) else [expected]
     if len(listed) != len(results):
         raise failure(
@@ -102,14 +154,10 @@ def _call(
     written: frozenset[int],
 ) -> Any:  # fmt: skip
     parameters = inspect.signature(reference).parameters
-    positional = [p for p in parameters.values()
-                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]  # fmt: skip
     given = list(inputs)
-    required = [p for p in positional if p.default is p.empty]
-    if len(required) < len(given) and len(given) - len(written) >= len(required):
-        # It computes what the kernel writes to its arguments, and is not given them.
+    if leaves_out(reference, len(given), len(written), values):
         given = [x for i, x in enumerate(given) if i not in written]
-    names = {p.name for p in positional[: len(given)]}
+    names = {p.name for p in _positional(reference, values)[: len(given)]}
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     keywords = {
         n: v for n, v in values.items() if n not in names and (takes_any or n in parameters)
@@ -118,7 +166,16 @@ def _call(
         return reference(*(_widened(x) for x in given), **keywords)
     except Exception:
         # Not every reference can compute in float64 (a dtype it was written for, a mask).
-        return reference(*given, **keywords)
+        return call(reference, keywords, *given)
+
+
+def _positional(function: Callable[..., Any], values: Mapping[str, Any]) -> list[inspect.Parameter]:
+    parameters = inspect.signature(function).parameters.values()
+    return [
+        p for p in parameters
+        if p.kind is p.POSITIONAL_ONLY
+        or (p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in values)
+    ]  # fmt: skip
 
 
 def _widened(value: Any) -> Any:

@@ -2,59 +2,112 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilelang.cli.files import Chosen, choose
 from tilelang.cli.output import show, table
-from tilelang.cli.reference import Comparison, compare, find_reference, mismatches
+from tilelang.cli.reference import (
+    Comparison,
+    compare,
+    find_reference,
+    leaves_out,
+    mismatches,
+    replace_inputs,
+)
+from tilelang.cli.sanitize import require_sanitizer, sanitize_kernel
 from tilelang.cli.specialise import Specialised, specialise
-from tilelang.cli.values import Value, parse_settings
+from tilelang.emulator.settings import Emulator
+from tilelang.language.file_values import Value
+from tilelang.language.settings import parse_settings
 from tilelang.program.buffer import Buffer
 from tilelang.program.text import expr_text
-from tilelang.runtime.build import build
+from tilelang.runtime.build import build_for
 from tilelang.runtime.devices import resolve, resolve_quietly
-from tilelang.runtime.effects import pointer_tables
-from tilelang.runtime.inputs import TensorSupplyType, make_inputs
+from tilelang.runtime.effects import pointer_tables, updated_parameters
+from tilelang.runtime.inputs import TensorSupplyType, make_inputs, on_device
 from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.profiler import do_bench
-from tilelang.runtime.tensors import Family, copy_of
+from tilelang.runtime.tensors import copy_of
 from tilelang.target import Resolved
 
 
 def run_kernel(
-    kernel: str, settings: Sequence[str], target: str | None, seed: int, rep: float, check: bool
-) -> int:
+    kernel: str, settings: Sequence[str], target: str | None, seed: int, rep: float, check: bool,
+    sanitize: str | None = None, emulator: Emulator | None = None,
+) -> int:  # fmt: skip
     """What `tilelang run` does; returns the exit status."""
     resolve_quietly()  # the target and its reason are in the report
     chosen = choose(kernel)
     special = specialise(chosen, parse_settings(settings), target)
     resolved = resolve(special.target)
+    if sanitize is not None:
+        require_sanitizer(resolved.target, chosen.name)
     started = time.perf_counter()
-    built = build(special.function, resolved.target, special.options)
+    built = build_for(emulator, special.function, resolved.target, special.options)
     seconds = time.perf_counter() - started
     made = JITKernel(special.function, built, special.out_idx, special.options)
-    inputs = make_inputs(
-        made.signature,
-        TensorSupplyType.Auto,
-        special.plain_sizes(),
-        seed,
-        _family(),
-        pointer_tables(special.function),
-    )
+    reference = find_reference(chosen.file.module, chosen.name)
+    inputs = _inputs(chosen, special, made, seed, reference)
     print(f"{made.name}  {chosen.place}")
     _table(_facts(special, resolved, made, inputs, seconds))
+    if sanitize is not None:
+        return sanitize_kernel(made, inputs, sanitize)
     copies = [copy_of(x) for x in inputs]
+    inputs = _placed(made, inputs)
+    started = time.perf_counter()
     returned = made(*inputs)
+    seconds = time.perf_counter() - started
     comparisons = _check(chosen, special, made, copies, inputs, returned) if check else []
-    milliseconds = do_bench(lambda: made(*inputs), rep=rep, return_mode="median")
-    _table([("time", f"{_duration(milliseconds)} (median)")])
-    reference = find_reference(chosen.file.module, chosen.name)
+    if emulator is not None:
+        _table([("call", f"{seconds:.2f} s, emulated{' and checked' * emulator.check}")])
+    else:
+        milliseconds = do_bench(lambda: made(*inputs), rep=rep, return_mode="median",
+                                device=made.device_kind)  # fmt: skip
+        _table([("time", f"{_duration(milliseconds)} (median)")])
     wrong = mismatches(comparisons, reference.__name__ if reference else "the reference")
     show(wrong)
     return 1 if wrong else 0
+
+
+def _inputs(
+    chosen: Chosen, special: Specialised, made: JITKernel, seed: int,
+    reference: Callable[..., Any] | None,
+) -> list[Any]:  # fmt: skip
+    """Random inputs, but for those the file makes itself, and sums, which start at zero."""
+    inputs = make_inputs(
+        made.signature, TensorSupplyType.Auto, special.plain_sizes(), seed,
+        "torch" if chosen.file.uses_torch() else "numpy",
+        pointer_tables(special.function),
+    )  # fmt: skip
+    parameters = made.signature.inputs
+    values, written = _values(special, made), len(made.written_inputs())
+    if reference is not None and leaves_out(reference, len(inputs), written, values):
+        updated = updated_parameters(special.function)
+        for position, parameter in enumerate(parameters):
+            if parameter in updated:
+                inputs[position][...] = 0
+    known = {name: v.value for name, v in {**special.values, **special.sizes}.items()}
+    replace_inputs(chosen.file.module, chosen.name, [p.name for p in parameters], inputs, known)
+    return inputs
+
+
+def _values(special: Specialised, made: JITKernel) -> dict[str, Any]:
+    """What the kernel was compiled with, and the sizes, by name; scalar inputs are inputs."""
+    inputs = {p.name for p in made.signature.inputs}
+    known = {**special.values, **special.sizes}
+    return {name: v.value for name, v in known.items() if name not in inputs}
+
+
+def _placed(made: JITKernel, inputs: list[Any]) -> list[Any]:
+    """The inputs where the kernel runs; the reference gets those in the memory of the host."""
+    if made.device_kind == "cpu":
+        return inputs
+    return [
+        on_device(x, p.dtype, made.device_kind) if isinstance(p, Buffer) else x
+        for p, x in zip(made.signature.inputs, inputs, strict=True)
+    ]
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> None:
@@ -92,17 +145,11 @@ def _check(
     named = list(zip((b.name for b in made.signature.results), results, strict=False))
     if not named:
         named = [(made.signature.inputs[i].name, after[i]) for i in written]
-    values = {name: v.value for name, v in {**special.values, **special.sizes}.items()}
-    found = compare(reference, before, named, values, frozenset(written))
+    found = compare(reference, before, named, _values(special, made), frozenset(written))
     for c in found:
         _table([("error", f"{c.error:.2g} of {c.name}, relative to {reference.__name__}() in "
                  f"float64; allowed {c.allowed:g}")])  # fmt: skip
     return found
-
-
-def _family() -> Family:
-    """PyTorch tensors for a file that uses PyTorch, NumPy arrays otherwise."""
-    return "torch" if "torch" in sys.modules else "numpy"
 
 
 def _values_text(values: Mapping[str, Value]) -> str:

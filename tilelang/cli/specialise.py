@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelang.cli.files import Chosen, KernelFile
-from tilelang.cli.values import FileValues, Value, file_values
+from tilelang.cli.user_code import call
+from tilelang.language.file_values import KernelValues, Value
 from tilelang.language.primfunc import PrimFunc
 from tilelang.options import CompileOptions
 from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.signature import OutIdx, Signature, make_signature
-from tilelang_diagnostics import diagnose, did_you_mean, error_for
+from tilelang_diagnostics import diagnose, did_you_mean, error_for, raise_for
 from tilelang_diagnostics.model import Span
 
 
@@ -62,7 +63,7 @@ def specialise(chosen: Chosen, settings: Mapping[str, Any], target: Any = None) 
     if jit.style == "kernel":
         function = search.eager(jit)
     else:
-        made = jit.get_tir(**search.parameters(jit.python))
+        made = call(jit.get_tir, search.parameters(jit.python), of=jit.python)
         function = made.function if isinstance(made, PrimFunc) else made
     return search.finish(function, jit.out_idx, jit.target, jit.options)
 
@@ -74,14 +75,22 @@ class _Search:
         self.chosen = chosen
         self.settings = settings
         self.used: set[str] = set()
-        self.file: FileValues = file_values(chosen.file, chosen.name)
+        values = chosen.file.values()
+        self.commented = values.commented
+        raise_for(self.commented.problems)
+        self.file: KernelValues = values.of(chosen.name)
         self.values: dict[str, Value] = {}
 
-    def parameters(self, python: Callable[..., Any]) -> dict[str, Any]:
-        """A value for every parameter of a factory; TL716 names those that have none."""
+    def parameters(
+        self, python: Callable[..., Any], without: frozenset[str] = frozenset()
+    ) -> dict[str, Any]:
+        """A value for every parameter of a function; TL716 names those that have none."""
         missing = []
         for position, parameter in enumerate(inspect.signature(python).parameters.values()):
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            if (
+                parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+                or parameter.name in without
+            ):
                 continue
             value = self.parameter(position, parameter)
             if value is None:
@@ -95,18 +104,7 @@ class _Search:
         """The function of a kernel that is its own factory, traced for constant dimensions."""
         assert not isinstance(jit.python, PrimFunc)
         declared = _declared_names(self.chosen.file, self.chosen.name)
-        missing = []
-        for position, parameter in enumerate(inspect.signature(jit.python).parameters.values()):
-            if parameter.name in declared:
-                continue
-            value = self.parameter(position, parameter)
-            if value is None:
-                missing.append(parameter.name)
-            else:
-                self.values[parameter.name] = value
-        self.require(missing)
-        constants = {name: v.value for name, v in self.values.items()}
-        special = jit.eager.specialise(constants)
+        special = jit.eager.specialise(self.parameters(jit.python, declared))
         missing = []
         for name in special.consts:
             found = self.setting(name) or self.file.named(name)
@@ -147,7 +145,20 @@ class _Search:
             _refuse("TL720", [f"`{self.chosen.name}` has no parameter or dimension `{name}`"
                     f"{did_you_mean(name, known)}" for name in unused],
                     f"it has: {', '.join(known)}" if known else None, function.span)  # fmt: skip
+        self.check_comments({*self.values, *(v.name for v in (*signature.dims, *scalars))})
         return Specialised(function, out_idx, target, options, self.values, sizes)
+
+    def check_comments(self, known: set[str]) -> None:
+        """TL720 for a name in a comment that is for this kernel alone, and that it lacks."""
+        comments = self.commented
+        alone = len(self.chosen.file.kernels()) == 1
+        names = set(comments.of_function.get(self.chosen.name, ()))
+        names |= set(comments.everywhere) if alone else set()
+        for name in sorted(names - known):
+            _refuse("TL720", [f"`{self.chosen.name}` has no parameter or dimension `{name}`"
+                              f"{did_you_mean(name, sorted(known))}"],
+                    f"it has: {', '.join(sorted(known))}" if known else None,
+                    comments.spans[name])  # fmt: skip
 
     def require(self, missing: Iterable[str]) -> None:
         names = list(missing)
@@ -163,7 +174,7 @@ class _Search:
 def _call_factory(
     chosen: Chosen, factory: Callable[..., Any], values: Mapping[str, Any]
 ) -> PrimFunc:
-    made = factory(**values)
+    made = call(factory, values)
     if isinstance(made, PrimFunc):
         return made
     _refuse("TL173", [f"`{chosen.name}` returns a {type(made).__name__}, not a kernel"],

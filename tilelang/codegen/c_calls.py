@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # What only tells the compiler something.
 _SILENT: Final = frozenset({"assume", "annotate"})
 _MAX_POWER: Final = 16
+# Headers whose functions take places in shared memory, not pointers.
+_BY_PLACE: Final = frozenset({"copy_async.h", "mma.h"})
 
 
 class Calls:
@@ -72,7 +74,7 @@ class Calls:
         if problems:
             raise self._unsupported("; ".join(problems), e)
         operands = [
-            self._operand(row, arg, e)
+            self._operand(op, row, arg, e)
             for row, arg in zip(op.operands, e.args, strict=False)
         ]  # fmt: skip
         operands += [self._literal(v) for v in op.literal_arguments(attrs)]
@@ -85,7 +87,7 @@ class Calls:
         brackets = f"<{template}>" if template else ""
         return f"tl::{op.function}{brackets}({', '.join(operands)})"
 
-    def _operand(self, row: Operand, arg: Any, e: Any) -> str:
+    def _operand(self, op: DeviceOp, row: Operand, arg: Any, e: Any) -> str:
         x = self.x
         if not row.by_reference:
             return self._by_value(arg)
@@ -97,6 +99,8 @@ class Calls:
         width = 1
         if row.space in ("shared", "global") and op_moves_whole_vectors(e):
             width = extent
+        if row.space == "shared" and op.header in _BY_PLACE:
+            return x.shared_place(buffer, indices, arg, width)
         return x.pointer(buffer, indices, arg, width)
 
     def _by_value(self, arg: Any) -> str:

@@ -119,6 +119,19 @@ class Expressions:
             return f"&{self.names.use(buffer)}"
         return f"&{self.names.use(buffer)}[{self.offset(buffer, indices, node.span)}]"
 
+    def shared_place(self, buffer: Any, indices: Any, node: Any, lanes: int) -> str:
+        """Where in shared memory an element lies, for instructions on `lanes` elements.
+
+        Where the version in force begins, the same for all threads, stays apart from the rest,
+        which is the same in all iterations.
+        """
+        self._touch(buffer, lanes)
+        base, first = self.names.use(buffer), indices[-1]
+        if len(indices) == 1 and isinstance(first, tirx.Add) and isinstance(first.a, tirx.Var):
+            if per_byte(parse(str(buffer.dtype))) == 1:
+                base, indices = f"{base} + {self.names.use(first.a)}", [first.b]
+        return f"tl::at({base}, {self.offset(buffer, indices, node.span)})"
+
     def packed_element(self, buffer: Any, indices: Any, node: Any) -> tuple[str, str, str]:
         """Tag, storage and element number of a sub-byte element."""
         self._touch(buffer, 1)
@@ -353,7 +366,10 @@ class Expressions:
         source, target = self.dtype(e.value), self.dtype(e)
         name = self.type_name(target, e)
         if target.lanes == 1 and {source.base, target.base} <= BUILTIN:
-            return f"{name}({self.expr(e.value)})"
+            # C++ leaves open what is out of range; the hardware does not, for the commonest pair.
+            defined = (source.base, target.base) == ("float32", "int32")
+            if not source.is_float or not target.is_integer or defined:
+                return f"{name}({self.expr(e.value)})"
         return self.cast_text(self.expr(e.value), source, target, name)
 
     def cast_text(self, text: str, source: DType, target: DType, name: str | None = None) -> str:

@@ -195,7 +195,9 @@ class CPrinter:
         if per_byte(dtype) > 1:
             value = self.x.expr(s.value)
             tag, storage, index = self.x.packed_element(buffer, s.indices, s)
-            self.line(f"tl::store_packed<{tag}>({storage}, {index}, {value});", s)
+            # Neighbours in a byte may belong to other threads, and to other blocks.
+            among = "" if str(buffer.scope()).startswith("local") else "_among"
+            self.line(f"tl::store_packed{among}<{tag}>({storage}, {index}, {value});", s)
             return
         operator, value = self._compound(s)
         place = self.x.element(buffer, s.indices, s)

@@ -12,6 +12,13 @@ from typing import Any, Final
 
 from tilelang.codegen.c_printer import CPrinter, spans_of, storage_of
 from tilelang.codegen.c_text import Unsupported
+from tilelang.codegen.cuda_foreign import (
+    cluster_of,
+    foreign_launch,
+    foreign_lines,
+    is_foreign,
+    source_lines,
+)
 from tilelang.codegen.device_launch import (
     Launch,
     constant_extents,
@@ -114,6 +121,10 @@ class _Printer:
         bodies: list[Line] = []
         kernels = []
         for number, launch in enumerate(self.launches):
+            if is_foreign(launch):
+                bodies += [Line(""), *source_lines(launch)]
+                kernels.append(foreign_launch(self.func, self.host, launch))
+                continue
             symbol = f"{self.name}_kernel" + (f"_{number}" if len(self.launches) > 1 else "")
             kernel = _Kernel(self, launch, symbol)
             printed = kernel.lines()
@@ -133,10 +144,14 @@ class _Printer:
         found = sorted(self.headers, key=lambda h: (order.get(h, len(order)), h))
         lines = [Line(f"#define {name}") for name in sorted(self.defines)]
         lines += [Line(CUDA.include.format(header=h)) for h in found]
-        preludes = [*self.host.preludes]
-        preludes += [str(x.said["prelude"]) for x in self.launches if x.said.get("prelude")]
-        for text in dict.fromkeys(preludes):
-            lines += [Line(""), *(Line(part) for part in text.strip("\n").split("\n"))]
+        if all(is_foreign(x) for x in self.launches):
+            lines = []  # the author's code needs nothing of ours
+        preludes = dict(self.host.preludes)
+        for launch in self.launches:
+            if launch.said.get("prelude"):
+                preludes.setdefault(str(launch.said["prelude"]), launch.node)
+        for text, node in preludes.items():
+            lines += [Line(""), *foreign_lines(text, node)]
         return lines
 
 
@@ -167,7 +182,9 @@ class _Kernel:
         self.owner.headers.update(printer.x.headers)
         self.owner.defines.update(printer.x.defines)
         threads = self.block[0] * self.block[1] * self.block[2]
-        head = CUDA.kernel.format(name=self.symbol, threads=threads, params=text)
+        # Registers are handed over only where it is known with how many a block starts.
+        bounds = f"{threads}, 1" if _reallocates(self.launch.body) else str(threads)
+        head = CUDA.kernel.format(name=self.symbol, threads=bounds, params=text)
         span = _span_line(head, self.launch.node)
         return [span, *printer.lines, Line("}", span.spans, span.calls)]
 
@@ -274,7 +291,7 @@ class _Kernel:
         return KernelLaunch(
             self.symbol, tuple(p for p, _ in self.params), (x, y, z), (bx, by, bz),
             self.printer.arena_bytes, self.printer.static_bytes,
-            self.printer.x.calls.cooperative, _cluster(launch),
+            self.printer.x.calls.cooperative, cluster_of(launch),
         )  # fmt: skip
 
 
@@ -298,18 +315,15 @@ def refusal(refused: Unsupported, language: str) -> Diagnostic:
     )
 
 
+def _reallocates(body: Any) -> bool:
+    """Whether warp groups change how many registers they have."""
+    names = (str(getattr(e.op, "name", "")) for e in collect(body, tirx.Call))
+    return attrs.op_name("set_max_nreg") in names
+
+
 def _span_line(text: str, node: Any) -> Line:
     return Line(text, spans_of(node), calls_of(node.span))
 
 
 def _views(body: Any) -> list[Any]:
     return collect(body, tirx.DeclBuffer)
-
-
-def _cluster(launch: Launch) -> tuple[int, int, int] | None:
-    said = launch.said.get("cluster_dims")
-    if said is None:
-        return None
-    sizes = [int(said)] if isinstance(said, int) else [int(s) for s in said]
-    x, y, z = (*sizes, 1, 1)[:3]
-    return None if (x, y, z) == (1, 1, 1) else (x, y, z)

@@ -50,6 +50,11 @@ class CudaBinary:
         """What the PTX it was made from is called in a folder."""
         return f"kernel.{self.arch}.ptx"
 
+    @property
+    def spills(self) -> int:
+        """Bytes that threads of its kernels move for want of registers."""
+        return sum(r.spill_stores + r.spill_loads for r in self.resources)
+
     def resources_of(self, kernel: str) -> KernelResources:
         """The row of one kernel."""
         return next(r for r in self.resources if r.kernel == kernel)

@@ -58,7 +58,7 @@ class Host:
     map_vars: list[Any] = field(default_factory=list)
     checks: list[HostCheck] = field(default_factory=list)
     values: dict[Any, HostExpr] = field(default_factory=dict)
-    preludes: list[str] = field(default_factory=list)
+    preludes: dict[str, Any] = field(default_factory=dict)  # text, and the statement it is from
     assumptions: list[Any] = field(default_factory=list)
 
     def expr(self, e: Any) -> HostExpr:
@@ -181,7 +181,7 @@ def _host_call(host: Host, s: Any) -> None:
         host.assumptions.append(s.value.args[0])
     elif name == "annotate":
         if str(getattr(s.value.args[0], "value", "")) == "import_source":
-            host.preludes.append(str(s.value.attrs["value"]))
+            host.preludes.setdefault(str(s.value.attrs["value"]), s)
     else:
         raise Unsupported(f"T.{name} outside a launch", s)
 

@@ -56,8 +56,8 @@ _PYTHON: Final[dict[str, Callable[..., Any]]] = {
 }
 
 _C: Final[dict[str, str]] = {
-    "//": "tl_floordiv({}, {})", "%": "tl_floormod({}, {})", "trunc/": "({} / {})",
-    "trunc%": "({} % {})", "min": "tl_min({}, {})", "max": "tl_max({}, {})",
+    "//": "tl_floordiv({}, {})", "%": "tl_floormod({}, {})", "trunc/": "tl_truncdiv({}, {})",
+    "trunc%": "tl_truncmod({}, {})", "min": "tl_min({}, {})", "max": "tl_max({}, {})",
     "and": "({} && {})", "or": "({} || {})", "not": "(!{})", "if": "({} ? {} : {})",
 }  # fmt: skip
 
@@ -103,7 +103,7 @@ def evaluate(expr: HostExpr, values: Mapping[str, Any]) -> Any:
 
 
 def c_text(expr: HostExpr) -> str:
-    """`expr` in C over 64-bit integers; uses `tl_floordiv`, `tl_floormod`, `tl_min`, `tl_max`."""
+    """`expr` in C over 64-bit integers; uses the functions of `runtime/host/arguments.h`."""
     match expr:
         case tuple() | list():
             operator, *operands = expr

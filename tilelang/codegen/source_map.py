@@ -22,6 +22,8 @@ class Line:
     text: str
     spans: tuple[Span, ...] = ()
     calls: tuple[Frame, ...] = ()
+    # Whether the author wrote it, in CUDA.
+    foreign: bool = False
 
     @property
     def span(self) -> Span | None:
@@ -60,9 +62,10 @@ class SourceMap:
                 "calls": [
                     {"function": f.function, **span_to_json(f.span)} for f in line.calls
                 ],
+                **({"foreign": True} if line.foreign else {}),
             }
             for number, line in enumerate(self.lines, 1)
-            if line.spans
+            if line.spans or line.foreign
         ]  # fmt: skip
 
     @staticmethod
@@ -72,7 +75,8 @@ class SourceMap:
         for row in rows:
             spans = tuple(span_from_json(s) for s in row["spans"])
             calls = tuple(Frame(f["function"], span_from_json(f)) for f in row["calls"])
-            lines[row["line"] - 1] = Line(lines[row["line"] - 1].text, spans, calls)
+            text_there = lines[row["line"] - 1].text
+            lines[row["line"] - 1] = Line(text_there, spans, calls, row.get("foreign", False))
         return SourceMap(tuple(lines))
 
 
@@ -81,7 +85,8 @@ def with_line_directives(lines: Sequence[Line]) -> list[Line]:
     out: list[Line] = []
     expected: tuple[str, int] | None = None
     for line in lines:
-        place = line.span
+        # A directive between lines of the author's could stand inside a macro or a string.
+        place = None if line.foreign else line.span
         if place is not None:
             if expected != (place.file, place.line):
                 escaped = place.file.replace("\\", "\\\\").replace('"', '\\"')

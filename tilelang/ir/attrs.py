@@ -33,6 +33,9 @@ THREAD_LOOP: Final = "tl.thread_loop"  # a loop over the threads of a block, on 
 # and as the key of an AttrStmt around a tile operation.
 LOOP_LAYOUT: Final = "tl.loop_layout"
 EVERY_COPY: Final = "tl.every_copy"  # each thread acts for itself, also where others do the same
+# A pipelined loop that only copies and then multiplies: what iteration i + 1 multiplies first is
+# in shared memory by the end of iteration i.
+PREFETCH: Final = "tl.prefetch"
 ROUNDS: Final = "tl.rounds"  # what is left of a parallel loop for one thread: order is free
 LOOP_ATTR_PREFIX: Final = "tl.loop."  # whatever else the user attached, by the user's name
 

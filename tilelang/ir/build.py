@@ -82,6 +82,26 @@ def mul(left: tirx.Expr, right: tirx.Expr, span: TirSpan = None) -> tirx.Expr:
     return left if is_int(right, 1) else tirx.Mul(left, right, span)
 
 
+def folded(e: tirx.Expr) -> tirx.Expr:
+    """`e`, an integer operation, without literals that decide it."""
+    kind = type(e).__name__
+    a, b = int_value(getattr(e, "a", e)), int_value(getattr(e, "b", e))
+    dtype = dtype_of(e)
+    if kind == "Add":
+        if a is not None and b is not None:
+            return const(a + b, dtype, e.span)
+        return e.b if a == 0 else e.a if b == 0 else e
+    if kind == "Mul":
+        if a is not None and b is not None:
+            return const(a * b, dtype, e.span)
+        if 0 in (a, b):
+            return const(0, dtype, e.span)
+        return e.b if a == 1 else e.a if b == 1 else e
+    if kind in ("FloorDiv", "FloorMod") and a is not None and b:
+        return const(a // b if kind == "FloorDiv" else a % b, dtype, e.span)
+    return e
+
+
 def all_of(conditions: Iterable[tirx.Expr], span: TirSpan = None) -> tirx.Expr | None:
     """The conjunction, or None when there is nothing to demand."""
     result: tirx.Expr | None = None

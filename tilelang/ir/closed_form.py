@@ -8,11 +8,13 @@ becomes an expression whose parts have known ranges, so that what a layout makes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import Any, Final, assert_never
 
 from tilelang.ir import build, tirx
 from tilelang.ir.spans import TirSpan
-from tilelang.layout.expr import Binary, Const, Expr, Var, evaluate
+from tilelang.layout.expr import Binary, Const, Expr, Var, bounds, evaluate
 from tilelang.layout.spread import AnyOf, Below
 
 INDEX: Final = "int32"
@@ -33,10 +35,38 @@ def lower(expr: Expr | int, values: Sequence[tirx.Expr], span: TirSpan) -> tirx.
         case Var():
             return build.cast(values[expr.position], INDEX, span)
         case Binary():
+            if expr.op == "^" and (parts := _above_mask(expr)) is not None:
+                high, low = parts
+                return build.add(lower(high, values, span), lower(low, values, span), span)
             left, right = lower(expr.lhs, values, span), lower(expr.rhs, values, span)
             return _binary(expr.op, left, right, span)
         case _ as never:
             assert_never(never)
+
+
+def _above_mask(expr: Binary) -> tuple[Expr, Expr] | None:
+    """`(high + low) ^ mask` as `high` and `low ^ mask`, where the mask only reaches `low`.
+
+    Device compilers do not find that by themselves, and then keep an address for each unrolled
+    place instead of one address and many offsets: in attention they spilled registers for it.
+    """
+    most = bounds(expr.rhs)
+    unit = 1 << most[1].bit_length()
+    if most[0] < 0 or most[1] >= _FAR:
+        return None
+    terms = _terms(expr.lhs)
+    high = [t for t in terms if _is_multiple(t, unit)]
+    low = [t for t in terms if not _is_multiple(t, unit)]
+    ranges = [bounds(t) for t in low]
+    if not high or any(r[0] < 0 for r in ranges) or sum(r[1] for r in ranges) >= unit:
+        return None
+    return reduce(add, high), reduce(add, low, Const(0)) ^ expr.rhs
+
+
+def _terms(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Binary) and expr.op == "+":
+        return [*_terms(expr.lhs), *_terms(expr.rhs)]
+    return [expr]
 
 
 def _binary(op: str, left: tirx.Expr, right: tirx.Expr, span: TirSpan) -> tirx.Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 # Where an operand lives. `memory` is global or shared, `any` also registers; `barrier` is an
 # mbarrier in shared memory, `map` a tensor map, `scalar` an expression passed by value.
@@ -21,7 +21,6 @@ Group = Literal["thread", "warp", "warpgroup", "block", "cluster", "grid"]
 Queue = Literal["cp_async", "bulk", "wgmma", "mbarrier"]
 Value: TypeAlias = "int | str | bool"
 
-SPACES: Final[tuple[Space, ...]] = get_args(Space)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,16 +59,16 @@ from tilelang.ir.device_op import DeviceOp
 from tilelang.ir.device_rows import ROWS
 from tilelang.ir.device_rows_hopper import ROWS as HOPPER_ROWS
 from tilelang.ir.device_rows_mma import ROWS as MMA_ROWS
+from tilelang.ir.device_rows_random import ROWS as RANDOM_ROWS
 from tilelang.ir.spans import TirSpan
 
-STAGE_DEVICE: Final = "device"
 # Annotations of an AllocBuffer of scope shared.dyn, in bytes.
 SHARED_OFFSET: Final = "tl.shared_offset"
 SHARED_ALIGNMENT: Final = "tl.shared_alignment"
 TENSOR_MAP: Final = "tensor_map"
 
 DEVICE_OPS: Final[Mapping[str, DeviceOp]] = {
-    row.name: row for row in (*ROWS, *MMA_ROWS, *HOPPER_ROWS)
+    row.name: row for row in (*ROWS, *MMA_ROWS, *HOPPER_ROWS, *RANDOM_ROWS)
 }
 
 # What the language calls some operations, and how it calls their constants.

@@ -7,7 +7,7 @@ one thread, on the one-dimensional buffers of the tiles' homes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,12 +25,26 @@ from tilelang.target import Capabilities
 STAGE_SCOPE: Final = "shared.dyn"  # where tiles of the compiler's own live
 
 
+@dataclass(slots=True)
+class LaunchNeeds:
+    """What operations of a launch ask for outside their own place.
+
+    `params` are the tensors of the kernel. `maps` are the tensor maps to be declared before the
+    launch, by what they describe; `stores` says that bulk stores have to be waited for at its end.
+    """
+
+    params: tuple[Any, ...] = ()
+    maps: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    stores: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class GpuContext(LowerContext):
     """`threads` run the operation; `thread` is the number of this one among them.
 
     `layout` is what inference chose for the operation's own loop. `counters` are the sequential
-    loops of constant range around, `bindings` the values of names in scope.
+    loops of constant range around, `bindings` the values of names in scope. `leader()` is the
+    first thread of those that get here, None where that is only known at run time.
     """
 
     machine: Machine = field(kw_only=True)
@@ -41,6 +55,8 @@ class GpuContext(LowerContext):
     layout: Fragment | None = field(kw_only=True, default=None)
     counters: Mapping[Any, range] = field(kw_only=True, default_factory=dict)
     bindings: Mapping[Any, Any] = field(kw_only=True, default_factory=dict)
+    launch: LaunchNeeds = field(kw_only=True, default_factory=lambda: LaunchNeeds())
+    leader: Callable[[], int | None] = field(kw_only=True, default=lambda: 0)
 
     def spread(self, stmt: tirx.Stmt) -> tirx.Stmt:
         """`stmt`, loops over elements, as one nest spread over the threads."""
@@ -82,6 +98,11 @@ class GpuContext(LowerContext):
     def const(self, value: int) -> tirx.Expr:
         """An index."""
         return build.const(value, "int32", self.span)
+
+    def remainder(self, value: tirx.Expr, unit: int) -> int | None:
+        """`value % unit`, where that is known."""
+        by = build.const(unit, build.dtype_of(value), self.span)
+        return build.int_value(self.simplify(tirx.FloorMod(value, by, self.span)))
 
     def unrolled(self, var: tirx.Var, extent: int, body: tirx.Stmt) -> tirx.Stmt:
         """A loop that is unrolled; a single iteration is written out."""

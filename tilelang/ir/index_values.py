@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tilelang.ir import build, tirx
 from tilelang.ir.visit import collect
+from tilelang.layout.arrays import DIVISIONS, OPERATIONS
 from tilelang.layout.lazy import np
 
 if TYPE_CHECKING:
@@ -43,13 +44,13 @@ def evaluate(e: Any, values: Values, bindings: Mapping[Any, Any]) -> Any:
     if kind == "Select" or _is_lazy(e):
         parts = list(e.args) if kind == "Call" else [e.condition, e.true_value, e.false_value]
         return np.where(*(evaluate(p, values, bindings) for p in parts))
-    operation = _OPERATIONS.get(kind)
-    if operation is None:
+    name = _NAMES.get(kind)
+    if name is None:
         raise Opaque
     a, b = evaluate(e.a, values, bindings), evaluate(e.b, values, bindings)
-    if kind in _DIVISIONS and not np.all(b):
+    if name in DIVISIONS and not np.all(b):
         raise Opaque
-    return operation(a, b)
+    return OPERATIONS[name](a, b)
 
 
 def variables_of(e: Any, bindings: Mapping[Any, Any]) -> list[Any]:
@@ -65,19 +66,10 @@ def _is_lazy(e: Any) -> bool:
     return isinstance(e, tirx.Call) and name == "prim.if_then_else"
 
 
-def _truncated(a: Any, b: Any) -> Any:
-    return np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
-
-
-_DIVISIONS: Final = ("FloorDiv", "FloorMod", "Div", "Mod")
-_OPERATIONS: Final[Mapping[str, Any]] = {
-    "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b,
-    "FloorDiv": lambda a, b: a // b, "FloorMod": lambda a, b: a % b, "Div": _truncated,
-    "Mod": lambda a, b: a - b * _truncated(a, b),
-    "BitwiseXor": lambda a, b: a ^ b, "BitwiseAnd": lambda a, b: a & b,
-    "BitwiseOr": lambda a, b: a | b, "LShift": lambda a, b: a << b, "RShift": lambda a, b: a >> b,
-    "Min": lambda a, b: np.minimum(a, b), "Max": lambda a, b: np.maximum(a, b),
-    "EQ": lambda a, b: a == b, "NE": lambda a, b: a != b, "LT": lambda a, b: a < b,
-    "LE": lambda a, b: a <= b, "GT": lambda a, b: a > b, "GE": lambda a, b: a >= b,
-    "And": lambda a, b: np.logical_and(a, b), "Or": lambda a, b: np.logical_or(a, b),
+# What TIRX calls the operations of `layout/arrays.py`.
+_NAMES: Final[Mapping[str, str]] = {
+    "Add": "+", "Sub": "-", "Mul": "*", "FloorDiv": "//", "FloorMod": "%", "Div": "truncdiv",
+    "Mod": "truncmod", "BitwiseXor": "^", "BitwiseAnd": "&", "BitwiseOr": "|", "LShift": "<<",
+    "RShift": ">>", "Min": "min", "Max": "max", "EQ": "==", "NE": "!=", "LT": "<", "LE": "<=",
+    "GT": ">", "GE": ">=", "And": "and", "Or": "or",
 }  # fmt: skip

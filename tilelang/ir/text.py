@@ -268,7 +268,8 @@ class _Printer:
             parts.append(f"threads={sizes[0] if len(sizes) == 1 else '(' + ', '.join(sizes) + ')'}")
         names = [self._text.name(a.node.var) for a in blocks]
         target = names[0] if len(names) == 1 else f"({', '.join(names)})"
-        said = {k: v for k, v in self._launch_said.items() if k != "style"}
+        hidden = ("style", "source", "source_file")
+        said = {k: v for k, v in self._launch_said.items() if k not in hidden}
         style = self._launch_said.get("style", "Kernel")
         header = f"T.{style}({', '.join([*parts, *keywords(said)])})"
         self._line(f"with {header} as {target}:", s.span)

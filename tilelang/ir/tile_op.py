@@ -188,6 +188,14 @@ class NestOp(TileOp):
         return ctx.spread(self.lower_cpu(ctx))
 
 
+class Refused(Exception):
+    """An operation cannot be lowered here; what the author is told, at `span`."""
+
+    def __init__(self, code: str, message: str, span: TirSpan, **details: Any) -> None:
+        super().__init__(message)
+        self.code, self.message, self.span, self.details = code, message, span, details
+
+
 def as_operand(arg: tirx.Expr) -> Any:
     """A call argument as operations see it: regions as TileRegion, scalars as they are."""
     if isinstance(arg, tirx.TensorRegion) or tirx.is_buffer_var(arg):

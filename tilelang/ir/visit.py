@@ -72,6 +72,11 @@ def substitute(node: Any, values: Mapping[tirx.Var, tirx.Expr]) -> Any:
     return _Substitute(values).any(node) if values else node
 
 
+def renewed(stmt: Any) -> Any:
+    """A copy of `stmt` whose loop variables and names are its own."""
+    return _Renew().any(stmt)
+
+
 def storage_roots(node: Any) -> dict[tirx.Buffer, tirx.Buffer]:
     """Each view declared in `node`, with the buffer whose storage it looks at."""
     roots: dict[tirx.Buffer, tirx.Buffer] = {}
@@ -256,3 +261,28 @@ class _Substitute(Rewriter):
 
     def var(self, e: Any) -> Any:
         return self._values.get(e, e)
+
+
+class _Renew(Rewriter):
+    def __init__(self) -> None:
+        self._names: dict[Any, Any] = {}
+
+    def for_(self, s: Any) -> Any:
+        var = self._names[s.loop_var] = _like(s.loop_var)
+        new = super().for_(s)
+        return tirx.For(
+            var, new.min, new.extent, new.kind, new.body, new.thread_binding, new.annotations,
+            new.step, new.span,
+        )  # fmt: skip
+
+    def bind(self, s: Any) -> Any:
+        value = self.any(s.value)
+        var = self._names[s.var] = _like(s.var)
+        return tirx.Bind(var, value, s.span)
+
+    def var(self, e: Any) -> Any:
+        return self._names.get(e, e)
+
+
+def _like(var: Any) -> Any:
+    return tirx.Var(str(var.name), build.dtype_of(var), var.span)

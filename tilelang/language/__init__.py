@@ -19,6 +19,7 @@ from tilelang.language import (
     launch,
     loops,
     maths,
+    source_kernel,
     threads,
     tile_copy,
     tile_gemm,
@@ -42,8 +43,8 @@ from tilelang.language.types import (
 from tilelang.program.buffer import Buffer
 
 FAMILIES = (
-    definitions, launch, loops, alloc, tile_copy, tile_gemm, tile_reduce, views, atomics, maths,
-    casts, threads, annotations, utilities, gpu,
+    definitions, launch, source_kernel, loops, alloc, tile_copy, tile_gemm, tile_reduce, views,
+    atomics, maths, casts, threads, annotations, utilities, gpu,
 )  # fmt: skip
 FUNCTIONS: dict[str, LanguageFunction] = {
     function.name: function for family in FAMILIES for function in family.FUNCTIONS

@@ -26,6 +26,7 @@ def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") 
 
     >>> A_shared = T.alloc_shared((block_M, block_K), "float16")
     """
+    element = resolve_dtype(dtype)
     if scope not in ("shared", "shared.dyn"):
         reject(
             "TL117",
@@ -33,7 +34,6 @@ def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") 
             span=argument_span("scope"),
             help="use 'shared' or 'shared.dyn'",
         )
-    element = resolve_dtype(dtype)
     # Dynamic shared memory is one byte arena; bool tiles stay static as users expect.
     chosen: Scope = "shared" if scope == "shared" or element.kind == "bool" else "shared.dyn"
     return _allocate(shape, element, chosen, constant_shape=True)

@@ -203,7 +203,8 @@ def assume(cond: ScalarLike | None = None) -> None:
             )
         return
     trace = trace_of("assume")
-    trace.emit(Assume(test, **trace.position()))
+    # A name for a condition (`fits = N % 4 == 0`) promises what it stands for.
+    trace.emit(Assume(arith.spelled_out(test), **trace.position()))
 
 
 @language_function("annotation")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any, NoReturn
 
-from tilelang.language import expressions
+from tilelang.language import advice, expressions
 from tilelang.language.frame import Frame, Local
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import reject, warn
 from tilelang.program.expr import Const, Expr, Intrinsic, Load, Var, VarRef, walk
+from tilelang.program.indexing import is_one_element
 from tilelang.program.stmt import Let, Store
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
 from tilelang_diagnostics.model import Label, Severity, Span
@@ -28,7 +29,10 @@ def assign(frame: Frame, node: ast.Assign) -> None:
     if len(node.targets) > 1 and isinstance(value, Expr) and not isinstance(value, (Const, VarRef)):
         value = let(frame, name or "value", value)
     for target in node.targets:
-        assign_target(frame, target, value, fresh=fresh)
+        if isinstance(target, ast.Subscript):
+            _store_element(frame, target, value, node.value)
+        else:
+            assign_target(frame, target, value, fresh=fresh)
 
 
 def assign_target(frame: Frame, target: ast.expr, value: Any, *, fresh: bool = False) -> None:
@@ -107,7 +111,7 @@ def augmented(frame: Frame, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Name):
         current = expressions.evaluate(frame, _as_load(node.target))
         value = expressions.evaluate(frame, node.value)
-        if isinstance(current, (Buffer, Region)) and not _is_one_element(current):
+        if isinstance(current, (Buffer, Region)) and not is_one_element(current):
             name = current.name if isinstance(current, Buffer) else current.buffer.name
             reject(
                 "TL151",
@@ -179,7 +183,7 @@ def _assign_name(frame: Frame, target: ast.Name, value: Any, fresh: bool) -> Non
     local = frame.names.get(target.id)
     current = local.value if local is not None else None
     if isinstance(current, VarRef) and not (fresh and isinstance(value, VarRef)):
-        if _is_scalar(value):
+        if _is_storable(value):
             if local is not None and local.symbol is not None:
                 local.symbol.used(span)
             stored = operators.as_expr(value, current.dtype)
@@ -239,7 +243,9 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any, fresh: bool)
             "TL154",
             f"`{value}` cannot be unpacked into {len(target.elts)} targets",
             span=frame.span(target),
-            help="index it once per target",
+            help=f'name every one: `T.const("{", ".join(map(ast.unparse, target.elts))}")`'
+            if isinstance(value, Var) and value.kind in ("const", "dim")
+            else "index it once per target",
         )
     try:
         values = list(value)
@@ -261,12 +267,18 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any, fresh: bool)
         assign_target(frame, element, item, fresh=fresh or isinstance(item, VarRef))
 
 
-def _store_element(frame: Frame, target: ast.Subscript, value: Any) -> None:
+def _store_element(
+    frame: Frame, target: ast.Subscript, value: Any, node: ast.expr | None = None
+) -> None:
+    """`target = value`, where `node` is the text of the value."""
     container = expressions.evaluate(frame, target.value)
     index = expressions.evaluate(frame, target.slice)
     if is_unknown(container) or contains_unknown(index) or is_unknown(value):
         frame.trace.complete = False
         return
+    if node is not None and isinstance(container, Buffer) and isinstance(value, str | complex):
+        with frame.trace.at(frame.span(node)):
+            operators.as_expr(value)  # what is no number is shown where it stands
     with frame.trace.at(frame.span(target)):
         store_element(container, index, value)
 
@@ -294,6 +306,7 @@ def store_element(container: Any, index: Any, value: Any) -> None:
     try:
         container[index] = value
     except Exception as error:
+        advice.refuse_index(container, index)
         reject(
             "TL183",
             f"assigning an element raised {type(error).__name__}: {error}",
@@ -313,16 +326,8 @@ def _reference(parameter: ast.arg, value: Any) -> Any:
     )
 
 
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, (Expr, bool, int, float)) or (
-        isinstance(value, Region) and _is_one_element(value)
-    )
-
-
-def _is_one_element(value: Buffer | Region) -> bool:
-    return isinstance(value, Region) and all(
-        isinstance(e, Const) and e.value == 1 for e in value.extents
-    )
+def _is_storable(value: Any) -> bool:
+    return isinstance(value, (Expr, bool, int, float)) or is_one_element(value)
 
 
 def _as_load(target: ast.Name) -> ast.Name:

@@ -217,8 +217,8 @@ def _atomic(
     if tma:
         _check_tma(function)
     is_tile = isinstance(value, (Buffer, Region))
-    is_element = isinstance(dst, Load) or _is_one_element(dst)
-    if is_tile and is_element and _is_one_element(value):
+    is_element = isinstance(dst, Load) or _holds_one_element(dst)
+    if is_tile and is_element and _holds_one_element(value):
         value, is_tile = _only_element(value), False
     if not is_tile and is_element:
         if tma:
@@ -362,7 +362,7 @@ def _order(function: str, value: Any, allowed: tuple[str, ...]) -> str:
     return choice(function, "memory_order", value, allowed)
 
 
-def _is_one_element(value: Buffer | Region) -> bool:
+def _holds_one_element(value: Buffer | Region) -> bool:
     shape = value.shape if isinstance(value, Buffer) else value.extents
     return all(arith.constant_value(e) == 1 for e in shape)
 

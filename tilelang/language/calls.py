@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import traceback
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tilelang.dtypes import DType
-from tilelang.language import expressions, loops
+from tilelang.language import advice, containers, expressions, inlining, loops
 from tilelang.language.catalog import LanguageFunction
-from tilelang.language.frame import Definition, Frame, FrameEnvironment, Local
-from tilelang.language.symbols import SymbolTable
-from tilelang.language.types import PointerType, Ref, TensorFactory
+from tilelang.language.frame import Frame
+from tilelang.language.types import PointerType, TensorFactory
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.context import CallSite, Reject, Trace, active_trace, reject
-from tilelang.program.expr import FLOAT32, INT32, Expr, Load, Var, VarRef
+from tilelang.program.context import CallSite, Reject, reject
+from tilelang.program.expr import FLOAT32, INT32, Expr, Var
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
 from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Label, Span
 
-MAX_INLINE_DEPTH = 64
 _PACKAGE = Path(__file__).parents[1]
-# Findings that stand for a TypeError or ValueError of Python's own.
-_PYTHON_ERRORS = frozenset({"TL116", "TL151", "TL152", "TL183", "TL236"})
 
 
 def call(frame: Frame, node: ast.Call) -> Any:
@@ -41,13 +35,15 @@ def call(frame: Frame, node: ast.Call) -> Any:
     frame.trace.target_name = target_name
     if isinstance(function, (LanguageFunction, TensorFactory)):
         return _call_language(frame, node, function, args, kwargs)
-    if isinstance(function, Macro):
-        return _call_macro(frame, function, args, kwargs)
-    if isinstance(function, StaticFunction):
-        return call_helper(frame, function, args, kwargs)
-    if isinstance(function, InterpretedLambda):
+    if isinstance(function, inlining.Macro):
+        return inlining.call_macro(frame, function, args, kwargs)
+    if isinstance(function, inlining.StaticFunction):
+        return inlining.call_helper(frame, function, args, kwargs)
+    if isinstance(function, inlining.InterpretedLambda):
         return function.evaluate(*args, **kwargs)
     if isinstance(function, Unknown) or expressions.is_symbol(function):
+        if not frame.host:
+            advice.refuse_foreign(function, ast.unparse(node.func), (args, kwargs))
         return Unknown(f"{function}(…)")
     if isinstance(function, (DType, PointerType)):
         return Unknown("…") if contains_unknown(args) else function(*args, **kwargs)
@@ -103,183 +99,27 @@ def _call_language(
         trace.call_site = previous
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Macro:
-    """A function inlined into the kernels that call it (`@T.macro`)."""
-
-    definition: Definition
-
-    @property
-    def name(self) -> str:
-        return self.definition.name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        trace = active_trace()
-        if trace is None:
-            from tilelang.language.errors import outside_kernel
-
-            raise outside_kernel(self.name)
-        return inline(trace, self.definition, args, kwargs, is_macro=True)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StaticFunction:
-    """A function known as text, interpreted where it is called."""
-
-    definition: Definition
-    frame: Frame
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        trace = active_trace() or self.frame.trace
-        return inline(trace, self.definition, args, kwargs, is_macro=False, host=self.frame.host)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InterpretedLambda:
-    """A lambda of the kernel's text; callable from Python too (layout functions)."""
-
-    frame: Frame
-    node: ast.Lambda
-    names: dict[str, Local]
-    defaults: dict[str, Any]
-
-    @staticmethod
-    def define(frame: Frame, node: ast.Lambda) -> InterpretedLambda:
-        """The lambda as it stands here: names and defaults have the values they have now."""
-        arguments = node.args
-        positional = [*arguments.posonlyargs, *arguments.args]
-        given = [
-            *zip(reversed(positional), reversed(arguments.defaults), strict=False),
-            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-        ]
-        defaults = {p.arg: expressions.evaluate(frame, d) for p, d in given if d is not None}
-        return InterpretedLambda(frame, node, dict(frame.names), defaults)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Called by Python: what Python would have raised is raised, for callers that expect it."""
-        try:
-            return self.evaluate(*args, **kwargs)
-        except Reject as rejected:
-            if rejected.diagnostic.code in _PYTHON_ERRORS:
-                raise TypeError(rejected.diagnostic.message) from rejected
-            raise
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """The value of the body for these arguments."""
-        frame = self.frame
-        inner = Frame(frame.trace, frame.source, frame.env, SymbolTable(), "<lambda>", frame.host)
-        inner.names = dict(self.names)
-        bound = _bind(self.node.args, "<lambda>", args, kwargs, frame, self.defaults)
-        for name, value in bound.items():
-            inner.names[name] = Local(value, frame.span(self.node), ())
-        return expressions.evaluate(inner, self.node.body)
-
-    @property
-    def __code__(self) -> Any:
-        raise AttributeError("__code__")
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Names of the indices a layout function takes."""
-        return tuple(a.arg for a in self.node.args.args if a.arg not in self.defaults)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(n, kind) for n in self.parameters])
-
-
-class HelperRaised(Exception):
-    """A helper known as text raises: unwinds to the statement of the kernel that called it."""
-
-    def __init__(self, function: str, text: str, span: Span | None) -> None:
-        super().__init__(text)
-        self.function = function
-        self.text = text
-        self.span = span
-
-
-def inline(
-    trace: Trace,
-    definition: Definition,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    *,
-    is_macro: bool,
-    host: bool = False,
-) -> Any:
-    """Interpret the body of `definition` where it is called and give its return value."""
-    from tilelang.language import assign, statements
-
-    depth = trace.facts.get("inline_depth", 0) + 1
-    if depth > MAX_INLINE_DEPTH:
-        reject(
-            "TL180",
-            f"`{definition.name}` expands itself without end",
-            help="macros are unrolled while tracing; end the recursion on a Python value",
-        )
-    symbols = trace.facts.setdefault("symbols", SymbolTable())
-    frame = Frame(
-        trace, definition.source, definition.env, symbols, definition.name, host,
-        is_macro=is_macro, depth=depth, node=definition.node,
-    )  # fmt: skip
-    call_span = trace.span
-    bound = _bind(definition.node.args, definition.name, args, kwargs, frame, definition.defaults)
-    trace.facts["inline_depth"] = depth
-    try:
-        with trace.inlined(definition.name, call_span):
-            for parameter in _all_parameters(definition.node.args):
-                assign.bind_parameter(
-                    frame,
-                    parameter,
-                    bound[parameter.arg],
-                    by_reference=_is_ref(frame, parameter, definition),
-                )
-            statements.execute_block(frame, definition.node.body)
-    finally:
-        trace.facts["inline_depth"] = depth - 1
-        trace.span = call_span
-    return frame.returned
-
-
-def call_helper(frame: Frame, function: StaticFunction, args: Any, kwargs: Any) -> Any:
-    """The value of a helper known as text; what it raises is the fault of the kernel's call."""
-    if frame.host:
-        return function(*args, **kwargs)
-    try:
-        return function(*args, **kwargs)
-    except HelperRaised as raised:
-        reject(
-            "TL183",
-            f"`{function.definition.name}` raised {raised.text}",
-            label="called while the kernel is traced",
-            labels=() if raised.span is None else (Label(raised.span, "raised here"),),
-            help="pass values it accepts",
-        )
-
-
-def _call_macro(frame: Frame, macro: Macro, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if frame.in_condition:
-        reject(
-            "TL181",
-            f"macro `{macro.name}` is called inside `and`, `or` or a conditional expression",
-            help="call it on a line of its own and use the result",
-        )
-    return inline(frame.trace, macro.definition, args, kwargs, is_macro=True)
-
-
 def _arguments(frame: Frame, node: ast.Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
     args: list[Any] = []
     for arg in node.args:
         if isinstance(arg, ast.Starred):
-            args.extend(expressions.iterate(expressions.evaluate(frame, arg.value)))
+            args.extend(containers.iterate(expressions.evaluate(frame, arg.value)))
         else:
             args.append(expressions.evaluate(frame, arg))
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
         value = expressions.evaluate(frame, keyword.value)
         if keyword.arg is None:
-            kwargs.update(value if isinstance(value, dict) else {})
+            if not (isinstance(value, dict) and all(isinstance(k, str) for k in value)):
+                if not is_unknown(value) and not expressions.is_symbol(value):
+                    reject(
+                        "TL116",
+                        f"`**{ast.unparse(keyword.value)}` is no dict of keywords",
+                        span=frame.span(keyword.value),
+                        help="spread a dict whose keys are the names of parameters",
+                    )
+                continue
+            kwargs.update(value)
         else:
             kwargs[keyword.arg] = value
     return tuple(args), kwargs
@@ -301,7 +141,9 @@ def _call_python(
         return Unknown(f"{ast.unparse(node.func)}(…)")
     try:
         return function(*args, **kwargs)
-    except (Reject, CompileError):
+    except (Reject, CompileError) as refused:
+        if isinstance(refused, Reject) and refused.diagnostic.code == "TL152":
+            advice.refuse_foreign(function, ast.unparse(node.func), (args, kwargs))
         raise
     except RecursionError:
         reject(
@@ -312,6 +154,8 @@ def _call_python(
     except Exception as error:
         if function in (Layout, Fragment) and not _mentions_symbols(args, kwargs):
             _refuse_layout(frame, node, error)
+        if not frame.host:
+            advice.refuse_foreign(function, ast.unparse(node.func), (args, kwargs))
         if frame.static:
             return Unknown(f"{ast.unparse(node.func)}(…)")
         reject(
@@ -361,83 +205,13 @@ def _refuses_symbols(function: Any, args: tuple[Any, ...]) -> bool:
     if module.startswith("tilelang") or function in _TAKES_SYMBOLS:
         return False
     return any(
-        expressions.contains_symbol(a) or (isinstance(a, Var) and a.kind in ("const", "dim"))
+        containers.contains_symbol(a) or (isinstance(a, Var) and a.kind in ("const", "dim"))
         for a in args
     )
 
 
 # Builtins that only arrange what they are given, or compute with it.
 _TAKES_SYMBOLS = (tuple, list, enumerate, zip, dict, set, reversed, len, sum, abs)
-
-
-def _bind(
-    parameters: ast.arguments,
-    name: str,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    frame: Frame,
-    defaults: Any,
-) -> dict[str, Any]:
-    """Match arguments to parameters as Python does; TL112–TL115 where they do not match."""
-    signature = _signature_of(parameters, frame, defaults)
-    try:
-        bound = signature.bind(*args, **kwargs)
-    except TypeError as error:
-        text = str(error)
-        code = (
-            "TL113"
-            if "missing" in text
-            else "TL114"
-            if "too many" in text
-            else ("TL112" if "unexpected" in text else "TL115")
-        )
-        reject(code, f"`{name}`: {text}", help=f"signature: {name}{signature}")
-    bound.apply_defaults()
-    return dict(bound.arguments)
-
-
-def _signature_of(parameters: ast.arguments, frame: Frame, defaults: Any) -> inspect.Signature:
-    kinds = inspect.Parameter
-    out: list[inspect.Parameter] = []
-    positional = [*parameters.posonlyargs, *parameters.args]
-    first_default = len(positional) - len(parameters.defaults)
-    for position, parameter in enumerate(positional):
-        kind = (
-            kinds.POSITIONAL_ONLY
-            if position < len(parameters.posonlyargs)
-            else (kinds.POSITIONAL_OR_KEYWORD)
-        )
-        node = parameters.defaults[position - first_default] if position >= first_default else None
-        out.append(kinds(parameter.arg, kind, default=_default(parameter, node, frame, defaults)))
-    if parameters.vararg is not None:
-        out.append(kinds(parameters.vararg.arg, kinds.VAR_POSITIONAL))
-    for parameter, node in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
-        default = _default(parameter, node, frame, defaults)
-        out.append(kinds(parameter.arg, kinds.KEYWORD_ONLY, default=default))
-    if parameters.kwarg is not None:
-        out.append(kinds(parameters.kwarg.arg, kinds.VAR_KEYWORD))
-    return inspect.Signature(out)
-
-
-def _default(parameter: ast.arg, node: ast.expr | None, frame: Frame, defaults: Any) -> Any:
-    if parameter.arg in defaults:
-        return defaults[parameter.arg]
-    return inspect.Parameter.empty if node is None else expressions.evaluate(frame, node)
-
-
-def _all_parameters(parameters: ast.arguments) -> list[ast.arg]:
-    extra = [p for p in (parameters.vararg, parameters.kwarg) if p is not None]
-    return [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, *extra]
-
-
-def _is_ref(frame: Frame, parameter: ast.arg, definition: Definition) -> bool:
-    if parameter.annotation is None:
-        return False
-    annotation = definition.annotations.get(parameter.arg)
-    if annotation is None or isinstance(annotation, str):
-        text = ast.unparse(parameter.annotation)
-        return text.split("[")[0].split(".")[-1].strip("'\"") == "Ref"
-    return isinstance(annotation, type) and issubclass(annotation, Ref)
 
 
 def _minimum(*args: Any) -> Any:
@@ -475,14 +249,3 @@ _ON_EXPRESSIONS: dict[Any, Any] = {
     builtins.float: _convert(FLOAT32),
     builtins.bool: _boolean,
 }
-
-__all__ = [
-    "FrameEnvironment",
-    "InterpretedLambda",
-    "Load",
-    "Macro",
-    "StaticFunction",
-    "VarRef",
-    "call",
-    "inline",
-]

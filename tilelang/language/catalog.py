@@ -31,6 +31,9 @@ CPU: tuple[str, ...] = ("cpu", "cuda", "hip", "metal")
 GPU: tuple[str, ...] = ("cuda", "hip", "metal")
 CUDA: tuple[str, ...] = ("cuda",)
 HOPPER: tuple[str, ...] = ("cuda:sm_90",)
+# Instructions of one architecture, which its spelling with an `a` unlocks.
+HOPPER_ONLY: tuple[str, ...] = ("cuda:sm_90a",)
+WARP_GROUPS: tuple[str, ...] = tuple(f"cuda:sm_{n}a" for n in (90, 100, 103, 120))
 BLACKWELL: tuple[str, ...] = ("cuda:sm_100",)
 
 
@@ -39,7 +42,8 @@ class LanguageFunction:
     """One name of the language.
 
     `targets` lists kinds of target that have it, or the first architecture that does
-    (`cuda:sm_90`); `outside` tells that it may be called with no kernel being traced.
+    (`cuda:sm_90`), or exactly those that do (`cuda:sm_90a`); `outside` tells that it may be called
+    with no kernel being traced.
     """
 
     function: Callable[..., Any]
@@ -154,14 +158,20 @@ class LanguageFunction:
         kind, _, arch = target.partition(":")
         have = _compute_capability(arch)
         first = [a for k, _, a in (t.partition(":") for t in self.targets) if k == kind]
-        wanted = [_compute_capability(a) for a in first]
-        if have is None or not wanted or any(w is None or w <= have for w in wanted):
+        wanted = [0 if a.endswith("a") else _compute_capability(a) for a in first]
+        if have is None or not wanted or arch in first:
             return
+        # What `sm_90a` has, no other architecture need have: later ones neither.
+        if any(w is None or 0 < w <= have for w in wanted):
+            return
+        exact = first[0].endswith("a")
         reject(
             "TL402",
             f"`T.{self.name}` needs {kind}:{first[0]}, and the target is {target}",
             label=f"{arch} does not have it",
-            help=f"compile for {kind}:{first[0]} or newer",
+            help=f"compile for {' or '.join(f'{kind}:{a}' for a in first)}"
+            if exact
+            else f"compile for {kind}:{first[0]} or newer",
         )
 
 
@@ -213,5 +223,5 @@ def _plain_signature(signature: inspect.Signature) -> str:
     return str(signature.replace(parameters=parts, return_annotation=inspect.Signature.empty))
 
 
-# Modules of ours that call language functions with the span already set.
-_OURS = frozenset({"tilelang.language.interpreter", "tilelang.language.calls"})
+# The module of ours that calls language functions with the span already set.
+_OURS = frozenset({"tilelang.language.calls"})

@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tilelang.language.calls import Macro
 from tilelang.language.catalog import caller_span, language_function
 from tilelang.language.frame import Definition, LiveEnvironment
+from tilelang.language.inlining import Macro
 from tilelang.language.source import source_of
 from tilelang.language.types import resolve_dtype, resolve_shape
 from tilelang.program.buffer import Buffer
@@ -118,7 +118,8 @@ def const(name: str, dtype: Any = "int32") -> Any:
     values: list[Any] = []
     for one in names:
         if known is not None and one in known:
-            values.append(known[one])
+            values.append(_size(one, known[one]))
+            trace.facts.setdefault("given_consts", {})[one] = known[one]
             continue
         if one not in declared:
             declared[one] = Var(one, element, trace.span, "const")
@@ -146,6 +147,19 @@ def empty(*shape: Any, dtype: Any = None) -> Any:
     buffer = Buffer(name, resolve_shape(tuple(extents)), element, "global", trace.span, "output")
     trace.facts.setdefault("empties", []).append(buffer)
     return buffer
+
+
+def _size(name: str, value: Any) -> Any:
+    """A value given for a `T.const`, which may be anything: a command line, a comment."""
+    if isinstance(value, Expr):
+        return value
+    if hasattr(value, "__index__") and not isinstance(value, bool) and int(value) >= 0:
+        return int(value)
+    reject(
+        "TL215",
+        f"`{name}` is given the value {value!r}, which is no extent",
+        help=f"give it an integer that is not negative: {name}=1024",
+    )
 
 
 def _dims(name: str, dtype: Any, kind: Any) -> Any:

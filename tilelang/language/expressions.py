@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tilelang.language import calls
-from tilelang.language.frame import MISSING, Frame
+from tilelang.language import advice, calls, containers, inlining, lookups
+from tilelang.language.frame import Frame
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject
 from tilelang.program.expr import Expr, Load, Select, Var, VarRef, children, walk
+from tilelang.program.indexing import is_one_element, refuse_truth, region_value
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
-from tilelang_diagnostics import CompileError
-from tilelang_diagnostics.model import Edit, Fix, Label, Span
-from tilelang_diagnostics.suggest import did_you_mean, suggest
-
-# Items of one iterator used while tracing; far above what a table of constants needs.
-MAX_ITEMS = 1 << 20
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
@@ -32,12 +27,27 @@ def evaluate(frame: Frame, node: ast.expr) -> Any:
         if handler is None:
             reject(
                 "TL131",
-                f"{type(node).__name__} expressions are not part of the language",
+                f"`{_keyword(node)}` is not part of the language",
                 help="compute the value outside the kernel and use it here",
             )
         return handler(frame, node)
     finally:
         trace.span = previous
+
+
+def evaluate_or_unknown(frame: Frame, node: ast.expr) -> Any:
+    """The value of a condition or iterable; after an error unknown, so the body is still read."""
+    try:
+        return evaluate(frame, node)
+    except Reject as rejected:
+        frame.trace.report(rejected.diagnostic)
+        return Unknown("condition")
+
+
+def _keyword(node: ast.expr) -> str:
+    """`yield from` for `YieldFrom`."""
+    name = type(node).__name__
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
 
 
 def assign_name_of(frame: Frame, node: ast.expr, name: str | None) -> Any:
@@ -55,82 +65,11 @@ def _constant(frame: Frame, node: ast.Constant) -> Any:
 
 
 def _name(frame: Frame, node: ast.Name) -> Any:
-    value = frame.lookup(node.id, frame.trace.span)
-    if value is not MISSING:
-        return value
-    expired = frame.expired.get(node.id)
-    if expired is not None:
-        reject(
-            "TL134",
-            f"`{node.id}` is used outside the branch or loop that defines it",
-            label="its value does not exist here",
-            labels=(Label(expired.span, f"`{node.id}` is bound here, inside device control flow"),),
-            help=f"declare `{node.id} = T.alloc_var(dtype)` before it and assign inside",
-        )
-    bound = frame.bound_at(node.id)
-    if bound is not None:
-        _refuse_unbound(frame, node, bound)
-    known = [*frame.names, *frame.env.known_names()]
-    found = suggest(node.id, known)
-    reject(
-        "TL110",
-        f"`{node.id}` is not defined{did_you_mean(node.id, known)}",
-        label="bound nowhere",
-        help=None if found else f"define `{node.id}` before it is used",
-        fixes=_rename_fixes(frame, node, found),
-    )
-
-
-def _refuse_unbound(frame: Frame, node: ast.Name, bound: Span) -> NoReturn:
-    """A name this function binds, but not before it is read."""
-    here = frame.span(node)
-    if (bound.line, bound.column) > (here.line, here.column):
-        reject(
-            "TL120",
-            f"`{node.id}` is read before it is assigned",
-            label="has no value yet",
-            labels=(Label(bound, f"`{node.id}` is bound only here"),),
-            help=f"move the assignment of `{node.id}` up",
-        )
-    reject(
-        "TL110",
-        f"`{node.id}` is not defined here",
-        label="has no value",
-        labels=(Label(bound, f"`{node.id}` is bound here, where tracing did not come by"),),
-        help=f"give `{node.id}` a value before the branch or loop",
-    )
+    return lookups.name(frame, node)
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Any:
-    value = evaluate(frame, node.value)
-    if is_unknown(value) or (is_symbol(value) and node.attr not in ("dtype", "name", "astype")):
-        return Unknown(f"{value}.{node.attr}")
-    try:
-        return getattr(value, node.attr)
-    except AttributeError:
-        pass
-    except Reject:
-        raise
-    except Exception as error:
-        reject(
-            "TL183",
-            f"reading `.{node.attr}` raised {type(error).__name__}: {error}",
-            help="this attribute is read while the kernel is traced",
-        )
-    owner = ast.unparse(node.value)
-    known = [name for name in dir(value) if not name.startswith("_")]
-    found = suggest(node.attr, known)
-    span = frame.span(node)
-    start = span.end_column - len(node.attr)
-    name_span = type(span)(span.file, span.end_line, start, span.end_line, span.end_column)
-    reject(
-        "TL111",
-        f"`{owner}` has no attribute `{node.attr}`{did_you_mean(node.attr, known)}",
-        span=name_span,
-        label="does not exist",
-        help=" or ".join(f"`{owner}.{name}`" for name in found) or None,
-        fixes=tuple(Fix(f"write `{c}`", (Edit(name_span, c),)) for c in found),
-    )
+    return lookups.attribute(frame, node)
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Any:
@@ -156,6 +95,7 @@ def index_value(value: Any, index: Any) -> Any:
     except Reject:
         raise
     except Exception as error:
+        advice.refuse_index(value, index)
         reject(
             "TL228",
             f"indexing raised {type(error).__name__}: {error}",
@@ -178,12 +118,8 @@ def _binary(frame: Frame, node: ast.BinOp) -> Any:
 def apply_binary(op: type[ast.operator], left: Any, right: Any) -> Any:
     """`left op right`, Python's errors turned into diagnostics."""
     for operand in (left, right):
-        if isinstance(operand, Buffer):
-            reject(
-                "TL151",
-                f"an operator is applied to the whole buffer `{operand.name}`",
-                help="write the elementwise loop: `for i in T.Parallel(n): …[i]`",
-            )
+        _refuse_whole(operand)
+    left, right = (region_value(x) if isinstance(x, Region) else x for x in (left, right))
     try:
         return _BINARY[op](left, right)
     except Reject:
@@ -191,11 +127,30 @@ def apply_binary(op: type[ast.operator], left: Any, right: Any) -> Any:
     except ZeroDivisionError:
         reject("TL117", "division by zero", help="divide by something else than 0")
     except Exception as error:
-        reject(
-            "TL183",
-            f"{type(error).__name__}: {error}",
-            help="Python computes this while the kernel is traced",
+        _python_raised(error)
+
+
+def _refuse_whole(operand: Any) -> None:
+    """TL151 for a buffer or region that an operator is applied to."""
+    if isinstance(operand, (Buffer, Region)) and not is_one_element(operand):
+        what = (
+            f"the whole buffer `{operand.name}`"
+            if isinstance(operand, Buffer)
+            else f"a region of `{operand.buffer.name}`"
         )
+        reject(
+            "TL151",
+            f"an operator is applied to {what}",
+            help="write the elementwise loop: `for i in T.Parallel(n): …[i]`",
+        )
+
+
+def _python_raised(error: Exception) -> NoReturn:
+    reject(
+        "TL183",
+        f"{type(error).__name__}: {error}",
+        help="Python computes this while the kernel is traced",
+    )
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
@@ -204,11 +159,21 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Any:
         case ast.Not():
             return operators.logical_not(_no_buffer_condition(value))
         case ast.USub():
-            return -value
+            return _apply_unary(operator.neg, value)
         case ast.UAdd():
-            return +value
+            return _apply_unary(operator.pos, value)
         case _:
-            return ~value
+            return _apply_unary(operator.invert, value)
+
+
+def _apply_unary(op: Callable[[Any], Any], value: Any) -> Any:
+    _refuse_whole(value)
+    try:
+        return op(region_value(value) if isinstance(value, Region) else value)
+    except Reject:
+        raise
+    except Exception as error:
+        _python_raised(error)
 
 
 def _bool(frame: Frame, node: ast.BoolOp) -> Any:
@@ -269,29 +234,16 @@ def _compare_once(op: ast.cmpop, left: Any, right: Any) -> Any:
     except Reject:
         raise
     except Exception as error:
-        reject(
-            "TL183",
-            f"{type(error).__name__}: {error}",
-            help="Python computes this while the kernel is traced",
-        )
+        _python_raised(error)
 
 
 def _is_about_objects(op: ast.cmpop, left: Any, right: Any) -> bool:
     """Whether a value nobody has chosen yet is compared with something that is no number."""
     if not (is_symbol(left) or is_symbol(right)):
-        return isinstance(op, (ast.In, ast.NotIn)) and contains_symbol(right)
+        return isinstance(op, (ast.In, ast.NotIn)) and containers.contains_symbol(right)
     if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
         return True
     return any(not isinstance(side, (Expr, int, float)) for side in (left, right))
-
-
-def contains_symbol(value: Any) -> bool:
-    """Whether a value, or something in it, is a symbol."""
-    if isinstance(value, dict):
-        return any(contains_symbol(v) for v in (*value, *value.values()))
-    if isinstance(value, (tuple, list, set, frozenset)):
-        return any(contains_symbol(v) for v in value)
-    return is_symbol(value)
 
 
 def _if_expression(frame: Frame, node: ast.IfExp) -> Any:
@@ -308,141 +260,18 @@ def _if_expression(frame: Frame, node: ast.IfExp) -> Any:
         true, false = evaluate(frame, node.body), evaluate(frame, node.orelse)
     finally:
         frame.in_condition = previous
-    if is_unknown(true) or is_unknown(false) or not (_is_scalar(true) and _is_scalar(false)):
+    if is_unknown(true) or is_unknown(false) or not (_is_number(true) and _is_number(false)):
         return Unknown("…if…else…")
     lhs, rhs = operators.as_operands(true, false, "if")
     return Select(condition, lhs, rhs, True, lhs.dtype, frame.trace.span)
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, (Expr, bool, int, float))
 
 
-def _tuple(frame: Frame, node: ast.Tuple) -> tuple[Any, ...]:
-    return tuple(_elements(frame, node.elts))
-
-
-def _list(frame: Frame, node: ast.List) -> list[Any]:
-    return list(_elements(frame, node.elts))
-
-
-def _set(frame: Frame, node: ast.Set) -> set[Any]:
-    return set(_elements(frame, node.elts))
-
-
-def _elements(frame: Frame, nodes: list[ast.expr]) -> Iterator[Any]:
-    for node in nodes:
-        if isinstance(node, ast.Starred):
-            yield from evaluate(frame, node.value)
-        else:
-            yield evaluate(frame, node)
-
-
-def _dict(frame: Frame, node: ast.Dict) -> dict[Any, Any]:
-    out: dict[Any, Any] = {}
-    for key, value in zip(node.keys, node.values, strict=True):
-        if key is None:
-            merged = evaluate(frame, value)
-            out.update(merged if isinstance(merged, dict) else {})
-        else:
-            out[evaluate(frame, key)] = evaluate(frame, value)
-    return out
-
-
-def _comprehension(frame: Frame, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
-    values = _comprehend(frame, node.generators, lambda: evaluate(frame, node.elt))
-    if isinstance(values, Unknown):
-        return values
-    return set(values) if isinstance(node, ast.SetComp) else values
-
-
-def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Any:
-    pairs = _comprehend(
-        frame, node.generators, lambda: (evaluate(frame, node.key), evaluate(frame, node.value))
-    )
-    return pairs if isinstance(pairs, Unknown) else dict(pairs)
-
-
-def _comprehend(
-    frame: Frame, generators: list[ast.comprehension], element: Callable[[], Any]
-) -> list[Any] | Unknown:
-    """The elements, or an unknown when the text does not tell which there are."""
-    from tilelang.language import assign
-
-    saved = dict(frame.names)
-    out: list[Any] = []
-    undecided = False
-
-    def run(level: int) -> None:
-        nonlocal undecided
-        if level == len(generators):
-            out.append(element())
-            return
-        generator = generators[level]
-        items = evaluate(frame, generator.iter)
-        undecided |= is_unknown(items) or is_symbol(items)
-        for item in iterate(items):
-            assign.bind_target(frame, generator.target, item)
-            tests = [evaluate(frame, test) for test in generator.ifs]
-            undecided |= any(is_unknown(t) or is_symbol(t) for t in tests)
-            if not undecided and all(bool(t) for t in tests):
-                run(level + 1)
-
-    try:
-        run(0)
-    finally:
-        frame.names = saved
-    return Unknown("[… for …]") if undecided else out
-
-
-def iterate(value: Any) -> Iterator[Any]:
-    """Iterate a Python container at trace time."""
-    if is_unknown(value) or is_symbol(value):
-        return iter(())
-    if isinstance(value, (Expr, Buffer, Region)):
-        reject(
-            "TL141",
-            f"`{value}` cannot be iterated at trace time",
-            help="loop over its indices: `for i in T.serial(n):`",
-        )
-    try:
-        return _items(iter(value))
-    except TypeError:
-        reject(
-            "TL141",
-            f"{type(value).__name__} cannot be iterated",
-            help="iterate a range, a list or a tuple",
-        )
-    except Exception as error:
-        _iterating_raised(error)
-
-
-def _items(items: Iterator[Any]) -> Iterator[Any]:
-    """The items, as many as a kernel can use: an iterator may have no end."""
-    for _ in range(MAX_ITEMS):
-        try:
-            item = next(items)
-        except StopIteration:
-            return
-        except (Reject, CompileError):
-            raise
-        except Exception as error:
-            _iterating_raised(error)
-        yield item
-    reject(
-        "TL148",
-        f"more than {MAX_ITEMS} items are iterated while tracing",
-        help="iterate something that ends, or `T.serial(n)` to keep the loop rolled",
-    )
-
-
-def _iterating_raised(error: Exception) -> NoReturn:
-    reject(
-        "TL183",
-        f"iterating raised {type(error).__name__}: {error}",
-        label="iterated while the kernel is traced",
-        help="iterate a list made before; this runs in Python, before there is a kernel",
-    )
+def _container(frame: Frame, node: ast.expr) -> Any:
+    return containers.evaluate(frame, node)
 
 
 def _call(frame: Frame, node: ast.Call) -> Any:
@@ -458,7 +287,7 @@ def is_symbol(value: Any) -> bool:
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Any:
-    return calls.InterpretedLambda.define(frame, node)
+    return inlining.InterpretedLambda.define(frame, node)
 
 
 def _f_string(frame: Frame, node: ast.JoinedStr) -> str | Unknown:
@@ -478,11 +307,7 @@ def _formatted(frame: Frame, node: ast.FormattedValue) -> str | Unknown:
     try:
         return format(value, spec) if not isinstance(value, (Expr, Buffer)) else str(value)
     except Exception as error:
-        reject(
-            "TL183",
-            f"{type(error).__name__}: {error}",
-            help="Python computes this while the kernel is traced",
-        )
+        _python_raised(error)
 
 
 def _named(frame: Frame, node: ast.NamedExpr) -> Any:
@@ -501,18 +326,8 @@ def _starred(frame: Frame, node: ast.Starred) -> Any:
 
 def _no_buffer_condition(value: Any) -> Any:
     if isinstance(value, (Buffer, Region)):
-        name = value.name if isinstance(value, Buffer) else value.buffer.name
-        reject(
-            "TL150",
-            f"buffer `{name}` is used as a condition",
-            label="a whole buffer is neither true nor false",
-            help=f"test an element (`{name}[i] != 0`), or `T.any_of({name})`",
-        )
+        refuse_truth(value)
     return value
-
-
-def _rename_fixes(frame: Frame, node: ast.expr, names: tuple[str, ...]) -> tuple[Fix, ...]:
-    return tuple(Fix(f"write `{n}`", (Edit(frame.span(node), n),)) for n in names)
 
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -530,10 +345,10 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Frame, Any], Any]] = {
     ast.Constant: _constant, ast.Name: _name, ast.Attribute: _attribute,
     ast.Subscript: _subscript, ast.Slice: _slice, ast.BinOp: _binary, ast.UnaryOp: _unary,
-    ast.BoolOp: _bool, ast.Compare: _compare, ast.IfExp: _if_expression, ast.Tuple: _tuple,
-    ast.List: _list, ast.Set: _set, ast.Dict: _dict, ast.ListComp: _comprehension,
-    ast.GeneratorExp: _comprehension, ast.SetComp: _comprehension,
-    ast.DictComp: _dict_comprehension, ast.Lambda: _lambda, ast.JoinedStr: _f_string,
+    ast.BoolOp: _bool, ast.Compare: _compare, ast.IfExp: _if_expression, ast.Tuple: _container,
+    ast.List: _container, ast.Set: _container, ast.Dict: _container, ast.ListComp: _container,
+    ast.GeneratorExp: _container, ast.SetComp: _container, ast.DictComp: _container,
+    ast.Lambda: _lambda, ast.JoinedStr: _f_string,
     ast.FormattedValue: _formatted, ast.NamedExpr: _named, ast.Starred: _starred,
     ast.Call: _call,
 }  # fmt: skip

@@ -120,6 +120,18 @@ def call_extern(dtype: Any, func_name: str, *args: Any, span: Any = None) -> Exp
 
 
 @language_function("scalar")
+def call_pure_extern(dtype: Any, func_name: str, *args: Any, span: Any = None) -> Expr:
+    """As `T.call_extern`, of a function that only computes its result from its arguments.
+
+    Args:
+        dtype: of the result; func_name: its name; args: expressions and buffers.
+
+    >>> y = T.call_pure_extern("float32", "my_gelu", x)
+    """
+    return _call("call_extern", dtype, func_name, args)
+
+
+@language_function("scalar")
 def call_intrin(
     dtype: Any, func_name: str, *args: Any, annotations: Any = None, span: Any = None
 ) -> Expr:
@@ -171,5 +183,6 @@ def _argument(function: str, value: Any) -> Region | Expr:
 
 
 FUNCTIONS = (
-    access_ptr, address_of, tvm_access_ptr, call_extern, call_intrin, import_source,
+    access_ptr, address_of, tvm_access_ptr, call_extern, call_pure_extern, call_intrin,
+    import_source,
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -36,6 +37,10 @@ class LoopFrame:
     nested: bool = False
     derive: Any = None
 
+    def __iter__(self) -> Iterator[Any]:
+        """Iterated by Python itself, in a function that the kernel only calls."""
+        _refuse_in_python("loop", self.span)
+
     def refuse_as_value(self) -> NoReturn:
         """Used as a value, or as a statement of its own: nothing iterates it."""
         reject(
@@ -58,6 +63,22 @@ class LaunchFrame:
     blocks: tuple[tuple[Var, Expr], ...] = field(default=())
     threads: tuple[tuple[Var, Expr], ...] = field(default=())
 
+    def __enter__(self) -> NoReturn:
+        _refuse_in_python("launch", self.span)
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def refuse_as_value(self) -> NoReturn:
+        """Used as a value: nothing launches it."""
+        reject(
+            "TL160",
+            "a launch is described here, and no `with` statement makes it",
+            span=self.span,
+            label="launches nothing by itself",
+            help="write `with T.Kernel(…) as (bx, by):` and indent what it runs",
+        )
+
     @property
     def thread_count(self) -> int | None:
         """Threads per block when they are constants."""
@@ -79,3 +100,20 @@ class ScopeFrame:
     kind: str
     args: tuple[Any, ...]
     span: Span | None
+
+    def __enter__(self) -> NoReturn:
+        _refuse_in_python("scope", self.span)
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+def _refuse_in_python(what: str, span: Span | None) -> NoReturn:
+    """A function of Python runs while the kernel is traced: its `for` and `with` are no code."""
+    reject(
+        "TL156",
+        f"a {what} of the language in a function that is no macro",
+        span=span,
+        label="Python runs this while the kernel is traced",
+        help="decorate the function with `@T.macro`: its statements become part of the kernel",
+    )

@@ -11,12 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from tilelang.language import expressions, statements
-from tilelang.language.calls import Macro, StaticFunction
 from tilelang.language.definitions import definition_of, macro, prim_func
+from tilelang.language.file_values import FileValues
 from tilelang.language.frame import MISSING, Definition, Frame, FrameEnvironment
+from tilelang.language.inlining import Macro, StaticFunction
 from tilelang.language.source import FunctionNode, SourceFile, syntax_error
 from tilelang.language.static_modules import JitMarker
 from tilelang.language.symbols import SymbolTable
@@ -57,14 +59,16 @@ def parse_static(
     values: Mapping[str, Any] | None = None,
     target: str | None = None,
     select: Collection[str] = (),
+    project: Mapping[str, Any] | None = None,
 ) -> StaticResult:
     """Find and trace every kernel of a file from its text alone.
 
     Args:
         kernel: only the kernel (or factory) of this name.
         values: values for parameters of factories and eager kernels and for `T.const`
-            dimensions, by name.
+            dimensions, by name; what they leave open the file itself may say (`file_values.py`).
         select: codes of checks that are off unless asked for.
+        project: values that the project sets for all of its files.
     """
     try:
         source = SourceFile.parse(path, text)
@@ -73,7 +77,8 @@ def parse_static(
     except (ValueError, RecursionError, MemoryError) as error:
         wrapped = SyntaxError(str(error) or "the file nests too deeply")
         return StaticResult((), (syntax_error(path, wrapped),))
-    return _StaticReader(source, kernel, values or {}, target, select).read()
+    said = FileValues(path, text, source.tree, project=project)
+    return _StaticReader(source, kernel, values or {}, said, target, select).read()
 
 
 class StaticResult(tuple[Parsed, ...]):
@@ -135,12 +140,14 @@ class _StaticReader:
         source: SourceFile,
         kernel: str | None,
         values: Mapping[str, Any],
+        said: FileValues,
         target: str | None,
         select: Collection[str] = (),
     ) -> None:
         self.source = source
         self.wanted = kernel
         self.values = values
+        self.said = said
         self.target = target
         self.select = select
         self.kernels: list[Parsed] = []
@@ -160,7 +167,8 @@ class _StaticReader:
             for node in self.source.tree.body:
                 self._module_statement(frame, node)
             self._trace_functions(frame)
-        return StaticResult(tuple(self.kernels), tuple(self.trace.diagnostics))
+        problems = (*self.trace.diagnostics, *self.said.commented.problems)
+        return StaticResult(tuple(self.kernels), problems)
 
     def _module_statement(self, frame: Frame, node: ast.stmt) -> None:
         """Definitions, imports and constants; never a call of a function of the file."""
@@ -243,23 +251,37 @@ class _StaticReader:
             return
         if any(k.definition.node is definition.node for k in self.kernels):
             return  # both branches of an undecided `if` reach the same text
+        trace = Trace()
         parsed = trace_kernel(
-            definition, style, constants=constants, dims=self.values, target=self.target,
-            assumed={**factory_assumed, **assumed}, jit_options=options or factory_options,
-            select=self.select,
+            definition, style, constants=constants, dims=self._dims(factory or definition.name),
+            target=self.target, assumed={**factory_assumed, **assumed},
+            jit_options=options or factory_options, trace=trace, select=self.select,
         )  # fmt: skip
-        self.kernels.append(parsed)
+        given = trace.facts.get("given_consts", {})
+        self.kernels.append(replace(parsed, assumed={**parsed.assumed, **given}))
+
+    def _dims(self, kernel: str) -> Mapping[str, Any]:
+        """Values of `T.const` dimensions: only what is said of them by name.
+
+        The others stay symbols, so that what is found holds for every size.
+        """
+        stated = {**self.said.project, **self.said.commented.of(kernel)}
+        return {**stated, **self.values}
 
     def _parameter_values(
         self, definition: Definition, pending: _Pending
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Given values, then defaults, else a symbol of the parameter's own name."""
+        """Given values, the file's own, defaults, else a symbol of the parameter's own name."""
         out: dict[str, Any] = {}
         assumed: dict[str, Any] = {}
-        for parameter, default in _parameters_with_defaults(definition.node):
+        said = self.said.of(definition.name)
+        for position, (parameter, default) in enumerate(_parameters_with_defaults(definition.node)):
             name = parameter.arg
+            own = said.argument(position, name) if parameter.annotation is None else None
             if name in self.values:
                 out[name] = assumed[name] = self.values[name]
+            elif own is not None:
+                out[name] = assumed[name] = own.value
             elif default is not None:
                 try:
                     out[name] = expressions.evaluate(pending.frame, default)

@@ -25,15 +25,16 @@ from tilelang.language.operands import (
     use_of,
 )
 from tilelang.program import arith, operators
-from tilelang.program.buffer import Range, Region
+from tilelang.program.buffer import Buffer, Range, Region
 from tilelang.program.context import reject
 from tilelang.program.expr import FLOAT32, INT32, Const, Expr, Load
+from tilelang.program.indexing import region_of
+from tilelang.program.stmt import Allocate
 
 UINT32 = SCALARS["uint32"]
 FLOAT64 = SCALARS["float64"]
-GENERATORS = (
-    "curandStatePhilox4_32_10_t", "curandStateXORWOW_t", "curandStateMRG32k3a_t",
-)  # fmt: skip
+GENERATORS = ("curandStatePhilox4_32_10_t",)
+RNG_WORDS = 16  # of the state of one thread
 CP_ASYNC_TARGETS = ("cuda:sm_80", "hip:gfx950")
 
 
@@ -132,7 +133,7 @@ def rng_init(
 
     Args:
         seed, off: integers; seq: sequence number, the global thread number when left out;
-        generator: cuRAND state type, Philox by default.
+        generator: cuRAND state type; Philox is the one there is.
 
     >>> T.rng_init(seed)
     """
@@ -140,8 +141,14 @@ def rng_init(
     args = [integer("rng_init", "seed", seed), integer("rng_init", "off", off)]
     if seq is not None:
         args.append(integer("rng_init", "seq", seq))
-    trace_of("rng_init").facts["rng"] = kind
-    effect("rng_init", args, generator=kind)
+    trace = trace_of("rng_init")
+    state = trace.facts.get("rng")
+    if state is None:
+        buffer = Buffer(trace.unique("rng"), (RNG_WORDS,), UINT32, "local", trace.span)
+        trace.emit(Allocate(buffer, None, **trace.position()))
+        state = region_of(buffer)
+        trace.facts["rng"] = state
+    effect("rng_init", [state, *args], generator=kind)
 
 
 @language_function("scalar", targets=CUDA)
@@ -150,7 +157,7 @@ def rng_rand() -> Expr:
 
     >>> bits = T.rng_rand()
     """
-    return intrinsic("rng_rand", (), UINT32, generator=_generator("rng_rand"))
+    return intrinsic("rng_rand", (_generator("rng_rand"),), UINT32, generator=GENERATORS[0])
 
 
 @language_function("scalar", targets=CUDA)
@@ -167,11 +174,13 @@ def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Expr:
         reject("TL117", f"`bit={width}` of `T.rng_rand_float` is neither 32 nor 64")
     kind = choice("rng_rand_float", "dist", dist, ("uniform", "normal"))
     result = FLOAT64 if width == 64 else FLOAT32
-    generator = _generator("rng_rand_float")
-    return intrinsic("rng_rand_float", (), result, dist=kind, generator=generator)
+    state = _generator("rng_rand_float")
+    name = f"rng_{kind or 'uniform'}_{result.name}"
+    return intrinsic(name, (state,), result, generator=GENERATORS[0])
 
 
-def _generator(function: str) -> str:
+def _generator(function: str) -> Region:
+    """The state of this thread's generator."""
     found = trace_of(function).facts.get("rng")
     if found is None:
         reject(
@@ -180,7 +189,8 @@ def _generator(function: str) -> str:
             label="this thread has no generator yet",
             help="add `T.rng_init(seed)` at the start of the kernel",
         )
-    return str(found)
+    assert isinstance(found, Region)
+    return found
 
 
 def _raw(function: str, args: tuple[Any, ...]) -> list[Region | Expr]:

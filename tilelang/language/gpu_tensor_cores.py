@@ -6,7 +6,12 @@ from typing import Any
 
 from tilelang.dtypes import SCALARS
 from tilelang.language.annotations import registers
-from tilelang.language.catalog import BLACKWELL, HOPPER, language_function
+from tilelang.language.catalog import (
+    BLACKWELL,
+    HOPPER_ONLY,
+    WARP_GROUPS,
+    language_function,
+)
 from tilelang.language.operands import (
     FRAGMENT,
     LOCAL,
@@ -58,7 +63,7 @@ def dp4a(A: Any, B: Any, C: Any) -> None:
     effect("dp4a", (a, b, _first(c)))
 
 
-@language_function("sync", targets=("cuda:sm_90",))
+@language_function("sync", targets=HOPPER_ONLY)
 def wait_wgmma(id: int) -> None:
     """Waits until at most `id` groups of WGMMA are in flight (PTX ISA, wgmma.wait_group).
 
@@ -70,7 +75,7 @@ def wait_wgmma(id: int) -> None:
     effect("wait_wgmma", (), id=static_int("wait_wgmma", "id", id, 0, 7))
 
 
-@language_function("sync", targets=("cuda:sm_90",))
+@language_function("sync", targets=HOPPER_ONLY)
 def warpgroup_arrive() -> None:
     """Orders register writes before the next WGMMA (PTX ISA, wgmma.fence).
 
@@ -79,7 +84,7 @@ def warpgroup_arrive() -> None:
     effect("warpgroup_arrive")
 
 
-@language_function("sync", targets=("cuda:sm_90",))
+@language_function("sync", targets=HOPPER_ONLY)
 def warpgroup_commit_batch() -> None:
     """Closes a group of WGMMA (PTX ISA, wgmma.commit_group).
 
@@ -88,7 +93,7 @@ def warpgroup_commit_batch() -> None:
     effect("warpgroup_commit_batch")
 
 
-@language_function("sync", targets=("cuda:sm_90",))
+@language_function("sync", targets=HOPPER_ONLY)
 def warpgroup_wait(num_mma: int) -> None:
     """As `T.wait_wgmma`.
 
@@ -100,7 +105,7 @@ def warpgroup_wait(num_mma: int) -> None:
     effect("wait_wgmma", (), id=static_int("warpgroup_wait", "num_mma", num_mma, 0, 7))
 
 
-@language_function("sync", targets=("cuda:sm_90",))
+@language_function("sync", targets=HOPPER_ONLY)
 def warpgroup_fence_operand(
     buffer_or_ptr: Any, offset: IntLike = 0, num_regs: int | None = None, dtype: Any = None
 ) -> None:
@@ -122,7 +127,7 @@ def warpgroup_fence_operand(
     effect("warpgroup_fence_operand", (region, first), num_regs=count, element=element)
 
 
-@language_function("alloc", targets=("cuda:sm_90",))
+@language_function("alloc", targets=HOPPER_ONLY)
 def alloc_wgmma_desc() -> Buffer:
     """A descriptor of a shared tile for `T.ptx_wgmma_ss` (PTX ISA, wgmma matrix descriptor).
 
@@ -135,7 +140,7 @@ def alloc_wgmma_desc() -> Buffer:
     return buffer
 
 
-@language_function("scalar", targets=("cuda:sm_90",))
+@language_function("scalar", targets=HOPPER_ONLY)
 def initialize_wgmma_descriptor(
     descriptor: Any,
     start_address: Any,
@@ -163,7 +168,7 @@ def initialize_wgmma_descriptor(
     )
 
 
-@language_function("scalar", targets=("cuda:sm_90",))
+@language_function("scalar", targets=HOPPER_ONLY)
 def ptx_wgmma_ss(
     dtype: Any,
     wgmma_prefix: str,
@@ -287,7 +292,7 @@ def deallocate_tmem(tmem: Any) -> None:
     effect("deallocate_tmem", (region,))
 
 
-@language_function("sync", targets=HOPPER)
+@language_function("sync", targets=WARP_GROUPS)
 def set_max_nreg(reg_count: int, is_inc: int) -> None:
     """Changes how many registers this warp group has (PTX ISA, setmaxnreg).
 

@@ -60,7 +60,7 @@ def execute_import_from(frame: Frame, node: ast.ImportFrom) -> Flow:
 
 
 def execute_try(frame: Frame, node: ast.Try) -> Flow:
-    from tilelang.language.calls import HelperRaised
+    from tilelang.language.inlining import HelperRaised
     from tilelang.language.statements import execute_block
 
     if not frame.host:

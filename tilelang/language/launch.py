@@ -6,12 +6,14 @@ from typing import Any, NoReturn
 
 from tilelang.language.catalog import CPU, HOPPER, language_function
 from tilelang.language.frames import LaunchFrame, ScopeFrame
+from tilelang.language.operands import static_int
 from tilelang.program import arith, operators
 from tilelang.program.context import active_trace, argument_span, current_span, reject
 from tilelang.program.expr import Expr
 from tilelang_diagnostics.model import Applicability, Edit, Fix, Label
 
 MAX_THREADS = 1024
+WARP_GROUP = 128
 
 
 @language_function("launch")
@@ -30,7 +32,7 @@ def Kernel(
 
     >>> with T.Kernel(T.ceildiv(N, 128), T.ceildiv(M, 128), threads=128) as (bx, by):
     """
-    return _launch("Kernel", blocks, threads, prelude, cluster_dims)
+    return launch_frame("Kernel", blocks, threads, prelude, cluster_dims)
 
 
 @language_function("launch", targets=HOPPER)
@@ -41,16 +43,49 @@ def ClusterKernel(
 
     >>> with T.ClusterKernel(grid, cluster_dims=2, threads=256) as bx:
     """
-    return _launch("ClusterKernel", blocks, threads, prelude, cluster_dims)
+    return launch_frame("ClusterKernel", blocks, threads, prelude, cluster_dims)
 
 
 @language_function("launch", targets=("cuda", "hip", "metal"))
 def ws(*warp_group_idx: Any) -> ScopeFrame:
     """`with T.ws(0):` the body is for these 128-thread warp groups only.
 
+    Args:
+        warp_group_idx: one warp group, or several that are neighbours.
+
     >>> with T.ws(1):
     """
-    return ScopeFrame("ws", warp_group_idx, current_span())
+    found = [static_int("ws", "warp_group_idx", i, 0, MAX_THREADS // WARP_GROUP - 1)
+             for i in warp_group_idx]  # fmt: skip
+    known = sorted(i for i in found if i is not None)
+    if len(known) == len(found):
+        _check_warp_groups(known)
+    return ScopeFrame("ws", tuple(warp_group_idx if None in found else known), current_span())
+
+
+def _check_warp_groups(groups: list[int]) -> None:
+    """Neighbours, all of which the block has."""
+    if not groups:
+        reject("TL113", "`T.ws` names no warp group", help="write `with T.ws(0):`")
+    if groups != list(range(groups[0], groups[0] + len(groups))):
+        named = ", ".join(map(str, groups))
+        reject(
+            "TL117",
+            f"warp groups {named} of `T.ws` are no neighbours",
+            help="write one `with` block for each run of neighbours",
+        )
+    trace = active_trace()
+    launch = None if trace is None else trace.launch
+    threads = None if launch is None else launch.thread_count
+    if threads is not None and threads < (groups[-1] + 1) * WARP_GROUP:
+        reject(
+            "TL408",
+            f"warp group {groups[-1]} of `T.ws` is made of threads "
+            f"{groups[-1] * WARP_GROUP} … {(groups[-1] + 1) * WARP_GROUP - 1}, and a block has "
+            f"{threads}",
+            labels=() if launch.span is None else (Label(launch.span, f"{threads} threads"),),
+            help=f"launch {(groups[-1] + 1) * WARP_GROUP} threads",
+        )
 
 
 @language_function("launch", targets=CPU)
@@ -62,9 +97,10 @@ def attr(node: Any, key: Any, value: Any) -> ScopeFrame:
     return ScopeFrame("attr", (node, key, value), current_span())
 
 
-def _launch(
+def launch_frame(
     name: str, blocks: tuple[Any, ...], threads: Any, prelude: str | None, cluster_dims: Any
 ) -> LaunchFrame:
+    """The checked launch that `T.name` describes."""
     if len(blocks) == 1 and isinstance(blocks[0], (tuple, list)):
         inner = ", ".join(str(b) for b in blocks[0])
         reject(

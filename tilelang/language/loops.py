@@ -112,15 +112,17 @@ def Pipelined(
     """A sequential loop whose copies run ahead of the work that uses them.
 
     Args:
-        num_stages: how many tiles of each shared buffer exist (0 or 1: no overlap);
+        num_stages: how many tiles of each shared buffer exist (0 or 1: no overlap), or "auto":
+            as many as fit into the shared memory of the target;
         stage, order: a manual schedule, one entry per statement.
 
     >>> for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
     """
-    if isinstance(num_stages, int) and not 0 <= num_stages <= 64:
+    is_number = isinstance(num_stages, int) and 0 <= num_stages <= 64
+    if isinstance(num_stages, (int, float, str)) and not is_number and num_stages != "auto":
         reject(
             "TL504",
-            f"num_stages={num_stages} is not a small non-negative constant",
+            f'num_stages={num_stages!r} is neither a small non-negative constant nor "auto"',
             span=argument_span("num_stages"),
             help="2 or 3 stages hide most of the latency; 0 runs the loop in order",
         )

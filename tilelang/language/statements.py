@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from tilelang.dtypes import DType
-from tilelang.language import assign, calls, control, expressions, hosting
+from tilelang.language import assign, control, expressions, for_loops, hosting, inlining
 from tilelang.language.frame import Frame
 from tilelang.language.frames import LoopFrame
 from tilelang.language.operands import is_symbolic
@@ -19,6 +19,7 @@ from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject, warn
 from tilelang.program.expr import Const, Expr, Intrinsic, walk
+from tilelang.program.indexing import refuse_truth
 from tilelang.program.stmt import Assert, Evaluate, Jump
 from tilelang.program.unknown import Unknown, is_unknown
 from tilelang_diagnostics import CompileError
@@ -56,13 +57,10 @@ def execute(frame: Frame, node: ast.stmt) -> Flow:
     _check_size(frame)
     try:
         if handler is None:
-            reject(
-                "TL130",
-                f"{type(node).__name__} statements are not part of the language",
-                help="do it in Python, outside the kernel",
-            )
+            keyword, help = _MISSING.get(type(node).__name__, (type(node).__name__, _OUTSIDE))
+            reject("TL130", f"`{keyword}` is not part of the language", help=help)
         return handler(frame, node)
-    except calls.HelperRaised:
+    except inlining.HelperRaised:
         if not frame.host or frame.depth > 0:
             raise
         _forget(frame, node)
@@ -149,13 +147,7 @@ def _assert(frame: Frame, node: ast.Assert) -> Flow:
     if is_unknown(condition):
         return "next"
     if isinstance(condition, (Buffer, Region)):
-        name = condition.name if isinstance(condition, Buffer) else condition.buffer.name
-        reject(
-            "TL150",
-            f"buffer `{name}` is used as a condition",
-            span=frame.span(node.test),
-            help=f"test an element: `assert {name}[i] != 0`",
-        )
+        refuse_truth(condition, frame.span(node.test))
     if not isinstance(condition, Expr) or isinstance(condition, Const):
         truth = condition.value if isinstance(condition, Const) else condition
         if not truth and not frame.speculative:
@@ -175,6 +167,13 @@ def _assert(frame: Frame, node: ast.Assert) -> Flow:
 
 def _return(frame: Frame, node: ast.Return) -> Flow:
     if frame.region and not frame.host:
+        if node.value is not None and frame.trace.launch is not None and not frame.is_macro:
+            reject(
+                "TL136",
+                f"`return {ast.unparse(node.value)}` inside `with T.Kernel(…)`",
+                label="each thread of the launch would come by here",
+                help="put it after the `with` block, at its indentation",
+            )
         reject(
             "TL136",
             "`return` inside device control flow",
@@ -211,9 +210,16 @@ def _raise(frame: Frame, node: ast.Raise) -> Flow:
     frame.returned = Unknown("raised")
     if frame.speculative:
         return "return"
+    if frame.trace.facts.get("branches") and not frame.host:
+        reject(
+            "TL130",
+            "`raise` in a branch that is decided when the kernel runs",
+            label="there are no exceptions on a device",
+            help="stop the kernel with `T.device_assert(condition, message)`",
+        )
     error = None if node.exc is None else expressions.evaluate(frame, node.exc)
     if frame.host:
-        raise calls.HelperRaised(frame.function, _exception_text(node, error), frame.trace.span)
+        raise inlining.HelperRaised(frame.function, _exception_text(node, error), frame.trace.span)
     warn(
         "TL183",
         f"the kernel raises {_exception_text(node, error)} while it is traced",
@@ -281,11 +287,23 @@ class TooLarge(Exception):
     """Unrolling at trace time made the kernel too large; the front end reports TL148."""
 
 
+_OUTSIDE = "do it in Python, outside the kernel"
+# What the language lacks: its keyword, and the way out.
+_MISSING = {
+    "Global": ("global", "hold the value in a buffer, or in `T.alloc_var`"),
+    "Nonlocal": ("nonlocal", "hold the value in a buffer, or in `T.alloc_var`"),
+    "Match": ("match", "write `if`, `elif` and `else`"),
+    "AsyncFor": ("async for", "write `for`; `T.Pipelined` overlaps copies with work"),
+    "AsyncWith": ("async with", "write `with`"),
+    "AsyncFunctionDef": ("async def", "define a function outside with `@T.macro`"),
+    "TryStar": ("try", "exceptions do not exist on devices"),
+    "TypeAlias": ("type", _OUTSIDE),
+}
 _STATEMENTS: dict[type[ast.stmt], Callable[[Frame, Any], Flow]] = {
     ast.Expr: _expression, ast.Assign: _assign, ast.AugAssign: _augmented,
     ast.AnnAssign: _annotated, ast.Assert: _assert, ast.Return: _return, ast.Pass: _pass,
     ast.Break: _jump, ast.Continue: _jump, ast.Raise: _raise, ast.Delete: _delete,
-    ast.If: control.execute_if, ast.For: control.execute_for, ast.While: control.execute_while,
+    ast.If: control.execute_if, ast.For: for_loops.execute_for, ast.While: control.execute_while,
     ast.With: control.execute_with,
     ast.FunctionDef: hosting.execute_def, ast.Import: hosting.execute_import,
     ast.ImportFrom: hosting.execute_import_from, ast.ClassDef: hosting.execute_class,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelang.language.catalog import BLACKWELL, language_function
+from tilelang.language.catalog import BLACKWELL, HOPPER_ONLY, language_function
 from tilelang.language.gemm_operands import (
     TENSOR_MEMORY,
     GemmWarpPolicy,
@@ -71,7 +71,7 @@ def gemm(
     })  # fmt: skip
 
 
-@language_function("tile", targets=("cuda:sm_90",))
+@language_function("tile", targets=HOPPER_ONLY)
 def wgmma_gemm(
     A: TileLike,
     B: TileLike,

@@ -15,6 +15,7 @@ from tilelang.dtypes import SCALARS, DType, as_dtype
 from tilelang.language import expressions, statements
 from tilelang.language.control import SignatureDone
 from tilelang.language.frame import Definition, Frame
+from tilelang.language.source_kernel import with_arguments
 from tilelang.language.symbols import SymbolTable
 from tilelang.language.types import PointerType, TensorType, declare_scalar
 from tilelang.program.buffer import Buffer
@@ -87,6 +88,9 @@ def trace_kernel(
     blocking = any(d.is_error for d in trace.diagnostics)
     if complete and not blocking:
         function = tracer.function()
+        if has_errors(trace.diagnostics):
+            function = None
+    if function is not None:
         for found in check_function(
             function,
             complete=trace.complete,
@@ -155,13 +159,16 @@ class _Tracer:
         params = tuple(p for p in declared if not (isinstance(p, Var) and p.kind != "param"))
         outputs = self._outputs()
         facts = self.trace.facts
+        body, misfits = with_arguments(tuple(self.trace.blocks[0]), (*params, *outputs))
+        for misfit in misfits:
+            self.trace.report(misfit)
         attrs = (
             ("pass_configs", facts.get("pass_configs")),
             ("compile_flags", facts.get("compile_flags")),
         )
         return Function(
-            self.definition.name, params, outputs, tuple(self.trace.blocks[0]),
-            self.definition.span, tuple((k, v) for k, v in attrs if v),
+            self.definition.name, params, outputs, body, self.definition.span,
+            tuple((k, v) for k, v in attrs if v),
         )  # fmt: skip
 
     def _bind_parameters(self) -> None:
@@ -179,6 +186,9 @@ class _Tracer:
         if arguments.vararg is not None:
             name = arguments.vararg.arg
             self.frame.bind(name, self.constants.get(name, ()), self.frame.span(arguments.vararg))
+        if arguments.kwarg is not None:
+            name = arguments.kwarg.arg
+            self.frame.bind(name, self.constants.get(name, {}), self.frame.span(arguments.kwarg))
 
     def _parameter(self, parameter: ast.arg) -> Any:
         """A Buffer, a run-time scalar, or the constant a parameter stands for."""
@@ -203,7 +213,10 @@ class _Tracer:
                 "TL167",
                 f"parameter `{name}` has no annotation",
                 span=span,
-                help=f"write `{name}: T.Tensor(shape, dtype)` or a dtype such as `T.int32`",
+                help="a kernel is no method: define it outside of the class, or in a method that "
+                "returns it"
+                if name in ("self", "cls")
+                else f"write `{name}: T.Tensor(shape, dtype)` or a dtype such as `T.int32`",
             )
         if isinstance(annotation, Unknown):
             return Unknown(name)

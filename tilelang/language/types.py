@@ -84,6 +84,8 @@ class TensorFactory:
             return Unknown(f"T.{self.name}(…)")
         if data is not None or (rest and rest[0] is not None):
             return make_tensor(data if data is not None else rest[0], shape, dtype, strides)
+        if isinstance(shape, (str, DType)) and isinstance(dtype, (tuple, list, int)):
+            _refuse_shape("extent", f"`T.{self.name}` takes the shape first, then the dtype")
         element = resolve_dtype(dtype)
         dims = resolve_shape(shape)
         steps = None if strides is None else resolve_shape(strides, what="stride")
@@ -194,7 +196,7 @@ def resolve_dtype(value: Any, position: int | None = None) -> DType:
             "TL230",
             f"`{text}` is not a dtype{hint}",
             span=argument_span("dtype", position),
-            help="for example `T.float16` or 'int8'",
+            help=_how_to_order(value) or "for example `T.float16` or 'int8'",
         )
     if value == "float8_e4m3" and isinstance(value, str):
         warn(
@@ -211,11 +213,24 @@ def resolve_dtype(value: Any, position: int | None = None) -> DType:
     return found
 
 
+def _how_to_order(value: Any) -> str | None:
+    """For what looks like a shape where the dtype belongs."""
+    if isinstance(value, (tuple, list)):
+        return "the shape comes first, then the dtype: `((64, 64), 'float32')`"
+    if isinstance(value, (int, Expr)) and not isinstance(value, bool):
+        return "several extents are one tuple: `((64, 64), 'float32')`"
+    return None
+
+
 def resolve_shape(shape: Any, what: str = "extent") -> tuple[Dim, ...]:
     """Extents as ints or expressions; one value means rank 1."""
-    if isinstance(shape, (int, Expr)) or hasattr(shape, "__index__"):
+    if isinstance(shape, (int, Expr)) or (
+        hasattr(shape, "__index__") and getattr(shape, "shape", ()) == ()
+    ):
         shape = (shape,)
-    if not isinstance(shape, (tuple, list)) and not hasattr(shape, "__iter__"):
+    if hasattr(shape, "tolist") and getattr(shape, "ndim", None) == 1:
+        shape = tuple(shape.tolist())  # a NumPy array or PyTorch tensor of extents
+    if not isinstance(shape, (tuple, list)):
         _refuse_shape(what, f"a shape is a tuple of integers, got {type(shape).__name__}")
     return tuple(_dim(extent, what) for extent in shape)
 

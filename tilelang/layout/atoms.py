@@ -47,7 +47,12 @@ class Atom:
     @property
     def name(self) -> str:
         """As the manual writes it, with the input types."""
-        return f"{self.family}.m{self.m}n{self.n}k{self.k} ({'/'.join(self.inputs)})"
+        return f"{self.family}.{self.shape} ({'/'.join(self.inputs)})"
+
+    @property
+    def shape(self) -> str:
+        """As the manual writes it: `m16n8k16`."""
+        return f"m{self.m}n{self.n}k{self.k}"
 
     @property
     def a(self) -> Fragment:

@@ -1,7 +1,7 @@
 """Whether a disagreement can be solved by moving data, how, and what it costs.
 
-Costs are instructions per thread: one per register moved, two per register shuffled (select and
-shuffle), and through shared memory one store and one load per register plus two barriers.
+Costs are instructions per thread: one per register moved, and through shared memory one store and
+one load per register plus two waits, for the warp where no other takes part.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from tilelang.layout.propagate import State
 from tilelang.layout.relations import Disagreement, index_facts, onto, through
 from tilelang.layout.solution import Conversion, Via
 
-BARRIER = 20  # instructions' worth of waiting at a block-wide barrier, two per round trip
+# Instructions' worth of waiting for the block, and for the lanes of a warp; two per round trip.
+BARRIER = 20
+WARP_BARRIER = 2
 
 
 def convert(
@@ -57,8 +59,8 @@ def cost(via: Via, registers: int) -> int:
     match via:
         case Via.REGISTERS:
             return registers
-        case Via.SHUFFLES:
-            return 2 * registers
+        case Via.WARP:
+            return 2 * registers + 2 * WARP_BARRIER
         case Via.SHARED:
             return 2 * registers + 2 * BARRIER
 
@@ -107,7 +109,7 @@ def _moved(constraint: Constraint, state: State) -> Variable | None:
 def _via(found: Disagreement) -> Via:
     if found.what == "slot":
         return Via.REGISTERS
-    return Via.SHARED if found.crosses_warps else Via.SHUFFLES
+    return Via.SHARED if found.crosses_warps else Via.WARP
 
 
 def _updates(constraint: Constraint) -> bool:

@@ -88,11 +88,14 @@ def partition_warps(
     policy: GemmWarpPolicy = GemmWarpPolicy.Square,
     unit_m: int = 16,
     unit_n: int = 8,
+    rank: Callable[[int, int, WarpGrid], tuple[float, ...]] | None = None,
 ) -> WarpGrid | NoPartition:
     """The warp grid for an `m` x `n` tile of `unit_m` x `unit_n` instructions.
 
     Only grids that cover the tile exactly count. `FullRow` takes the most warps along M,
-    `FullCol` along N; `Square` the one whose blocks are closest in proportion to the tile.
+    `FullCol` along N; `Square` the one whose blocks are closest to squares, which load least for
+    what they compute; of equals, the one closest to the proportions of the tile. `rank` may
+    decide instead, the least wins.
     """
     grids = _grids(m, n, warps, unit_m, unit_n)
     if not grids:
@@ -103,8 +106,20 @@ def partition_warps(
         case GemmWarpPolicy.FullCol:
             return max(grids, key=lambda grid: grid.n_warps)
         case GemmWarpPolicy.Square:
-            # (m/m_warps) / (n/n_warps) against m/n: the sizes cancel out.
-            return min(grids, key=lambda g: (abs(math.log(g.n_warps / g.m_warps)), g.n_warps))
+            by = rank or near_square
+            return min(grids, key=lambda grid: by(m, n, grid))
+
+
+def near_square(m: int, n: int, grid: WarpGrid) -> tuple[float, ...]:
+    """Grows as the blocks of a grid depart from squares, and load more for what they compute."""
+    edges = m // grid.m_warps + n // grid.n_warps
+    return edges, *in_proportion(m, n, grid)
+
+
+def in_proportion(m: int, n: int, grid: WarpGrid) -> tuple[float, ...]:
+    """Grows as the blocks of a grid depart from the proportions of the tile."""
+    # (m/m_warps) / (n/n_warps) against m/n: the sizes cancel out.
+    return abs(math.log(grid.n_warps / grid.m_warps)), grid.n_warps
 
 
 @cache

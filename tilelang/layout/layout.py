@@ -201,7 +201,7 @@ class Layout:
             )
         order = np.empty(self.size, dtype=np.int64)
         order[self.offsets().ravel()] = np.arange(self.size)
-        table = np.stack(np.unravel_index(order, self.shape))
+        table = np.stack(unflatten(order, self.shape))
         index_map = IndexMap.of_table(table.reshape(len(self.shape), *self.out_shape))
         return Layout(self.out_shape, index_map, out_shape=self.shape)
 

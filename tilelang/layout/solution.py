@@ -20,7 +20,7 @@ class Via(Enum):
     """How data gets from one layout to another."""
 
     REGISTERS = "registers"  # same threads, other slots: costs moves at most
-    SHUFFLES = "shuffles"  # other lanes of the same warp
+    WARP = "shared memory within each warp"  # a store, a wait of the warp, a load
     SHARED = "shared memory"  # other warps: a store, a barrier, a load
 
 

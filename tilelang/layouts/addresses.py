@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tilelang.layout.index_map import unflatten
 from tilelang.layout.lazy import np
 from tilelang.layouts.demands import Nest
 from tilelang.layouts.indices import MAX_POINTS, Index, step_of
@@ -76,7 +77,19 @@ def aligned_width(
     strides: Sequence[int | None],
 ) -> int | None:
     """The widest vector of a global access that starts at a multiple of its width and does not
-    straddle the edge of the tensor; None when sizes decide that are not known here.
+    straddle the edge of the tensor; None when sizes decide that are not known here."""
+    found = alignment(buffer, indices, pitches, nest, strides)
+    return None if found is None else found[0]
+
+
+def alignment(
+    buffer: Buffer,
+    indices: Sequence[Index],
+    pitches: Sequence[int | None],
+    nest: Nest,
+    strides: Sequence[int | None],
+) -> tuple[int, str] | None:
+    """The same, with what allows no wider one.
 
     Every step of the address other than along the contiguous dimension must be a multiple.
     """
@@ -85,28 +98,35 @@ def aligned_width(
     unit = next((d for d, p in enumerate(pitches) if p == 1), None)
     if unit is None:
         return None
-    steps = [s for s in strides if s not in (None, 0, 1)]
+    steps: list[tuple[int | None, str]] = []
     for dim, (index, pitch) in enumerate(zip(indices, pitches, strict=True)):
         assert pitch is not None
         if dim == unit:
-            for factors, coefficient in arith.normal_form(index.base).items():
-                alone = len(factors) == 1 and any(
-                    factors[0] == arith.structure(v) for v in nest.dims
-                )
-                if not alone:
-                    steps.append(coefficient)
+            steps += _starts(index, nest)
             extent = arith.constant_value(buffer.shape[dim])
             if extent is None:
                 return None
-            steps.append(extent)
+            steps.append((extent, f"its extent {extent} in dimension {dim} is no multiple"))
         elif buffer.shape[dim] != 1:
-            steps.append(pitch)
-    width = 128
-    for step in steps:
+            steps.append((pitch, f"its rows lie {pitch} elements apart"))
+    steps += [(s, f"iterations lie {s} elements apart") for s in strides if s not in (None, 0, 1)]
+    width, because = 128, ""
+    for step, why in steps:
         assert step is not None
         while step % width:
-            width //= 2
-    return width
+            width, because = width // 2, why
+    return width, because
+
+
+def _starts(index: Index, nest: Nest) -> list[tuple[int | None, str]]:
+    """The steps in which the start of an access moves, other than with the nest's own loops."""
+    found: list[tuple[int | None, str]] = []
+    for factors, coefficient in arith.normal_form(index.base).items():
+        alone = len(factors) == 1 and any(factors[0] == arith.structure(v) for v in nest.dims)
+        if not alone:
+            what = "starts at" if not factors else "moves in steps of"
+            found.append((coefficient, f"the access {what} {coefficient}"))
+    return found
 
 
 def stride_along(
@@ -126,7 +146,7 @@ def stride_along(
 
 def unravel(flat: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """The indices of row-major positions, `[dimension, …]`."""
-    return np.stack(np.unravel_index(flat, shape))
+    return np.stack(unflatten(np.asarray(flat), shape))
 
 
 def volume(shape: Sequence[int]) -> int:

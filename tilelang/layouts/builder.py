@@ -30,7 +30,7 @@ from tilelang.layout.index_map import IndexMap
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
 from tilelang.layouts.addresses import (
-    aligned_width,
+    alignment,
     constant_shape,
     element_strides,
     known_shape,
@@ -40,6 +40,7 @@ from tilelang.layouts.addresses import (
     volume,
 )
 from tilelang.layouts.demands import (
+    EngineUse,
     GlobalUse,
     Nest,
     Product,
@@ -88,6 +89,7 @@ class Builder:
     nests: list[Nest] = field(default_factory=list)
     global_uses: list[GlobalUse] = field(default_factory=list)
     shared_uses: list[SharedUse] = field(default_factory=list)
+    engine_uses: list[EngineUse] = field(default_factory=list)
     uniform_writes: list[UniformWrite] = field(default_factory=list)
     widths: list[WidthLimit] = field(default_factory=list)
     fixed_shared: dict[Buffer, tuple[Layout, Origin]] = field(default_factory=dict)
@@ -134,7 +136,9 @@ class Builder:
         self.constraints += [Equals(own, whole, origin, index=one) for one in slices]
         return own
 
-    def fix(self, region: Region, layout: Fragment, origin: Origin) -> None:
+    def fix(
+        self, region: Region, layout: Fragment, origin: Origin, convertible: bool = True
+    ) -> None:
         """An instruction has the matrix `region` of a fragment laid out as `layout`.
 
         Slices of a larger tile lie alike, their registers one after the other, so that any of
@@ -145,15 +149,15 @@ class Builder:
             return
         whole, shape, index = found
         if index is None:
-            self.constraints.append(Fixed(whole, layout, origin))
+            self.constraints.append(Fixed(whole, layout, origin, convertible))
             return
         tiled = _repeated(layout, index, whole.shape)
         if tiled is not None:
-            self.constraints.append(Fixed(whole, tiled, origin))
+            self.constraints.append(Fixed(whole, tiled, origin, convertible))
             return
         part = self.part(region, origin, len(shape))
         if part is not None:
-            self.constraints.append(Fixed(part, layout, origin))
+            self.constraints.append(Fixed(part, layout, origin, convertible))
 
     def _index_of_part(
         self, region: Region, rank: int | None
@@ -292,9 +296,10 @@ class Builder:
         inside = self.counters[nest.outer :]
         inner = tuple(stride_along(indices, pitches, -1, c.var) for c in inside)
         vector = max(1, VECTOR_BITS // buffer.dtype.bits)
-        aligned = aligned_width(buffer, indices, pitches, nest, strides)
-        widest = None if aligned is None else min(vector, aligned)
-        self.global_uses.append(GlobalUse(nest, buffer, strides, inner, widest, origin))
+        aligned = alignment(buffer, indices, pitches, nest, strides)
+        widest = None if aligned is None else min(vector, aligned[0])
+        why = "" if aligned is None else aligned[1]
+        self.global_uses.append(GlobalUse(nest, buffer, strides, inner, widest, origin, why))
         if limit is not None:
             widest = min(limit, vector if widest is None else widest)
         self.constraints.append(Memory(nest.variable, strides, buffer.dtype.bits, origin, widest))

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tilelang.layout.constraints import Origin
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import counter_of
 from tilelang.layouts.machine import Machine
 from tilelang.layouts.rules import RULES, annotation, parallel, scalar
+from tilelang.layouts.rules.naming import origin_of
 from tilelang.program import arith
 from tilelang.program import expr as ex
 from tilelang.program import stmt as st
-from tilelang.program.accesses import accesses, storage
+from tilelang.program.accesses import Access, accesses, storage
 from tilelang.program.buffer import Buffer, Region
 
 SOME = 8  # how often a loop of unknown range is taken to run
@@ -37,6 +39,7 @@ class Collected:
     groups: tuple[Builder, ...] = ()
     buffers: tuple[Buffer, ...] = ()
     reasons: dict[Buffer, str] = field(default_factory=dict)
+    group_users: dict[Buffer, dict[tuple[int, int], Origin]] = field(default_factory=dict)
 
 
 def collect(launch: st.Launch, machine: Machine) -> Collected:
@@ -55,7 +58,7 @@ def collect(launch: st.Launch, machine: Machine) -> Collected:
     reader.block(launch.body, reader.whole)
     groups = tuple(reader.groups.values())
     reasons = {buffer: why for group in groups for buffer, why in group.unknown.items()}
-    return Collected(launch, threads, groups, buffers, reasons)
+    return Collected(launch, threads, groups, buffers, reasons, reader.users)
 
 
 class _Reader:
@@ -70,19 +73,20 @@ class _Reader:
         self.groups: dict[tuple[int, int], Builder] = {}
         self.scalars: dict[tuple[int, int], scalar.Threads] = {}
         self.conditions: tuple[ex.Expr, ...] = ()
+        self.users: dict[Buffer, dict[tuple[int, int], Origin]] = {}
         self.shared_by_groups: set[Buffer] = set()
         self._group(self.whole)
 
     def assign_groups(self, body: st.Block) -> None:
         """Find the fragments that several groups of threads work on."""
-        users: dict[Buffer, set[tuple[int, int]]] = {}
         for stmt, group in _with_groups(body, self.whole):
             if isinstance(stmt, st.TileOp) and stmt.name in _ANYWHERE:
                 continue
             for access in accesses(stmt):
                 if access.buffer.is_fragment:
-                    users.setdefault(storage(access.buffer), set()).add(group)
-        self.shared_by_groups = {buffer for buffer, groups in users.items() if len(groups) > 1}
+                    users = self.users.setdefault(storage(access.buffer), {})
+                    users.setdefault(group, _user(stmt, access))
+        self.shared_by_groups = {b for b, groups in self.users.items() if len(groups) > 1}
 
     def block(self, block: st.Block, group: tuple[int, int]) -> None:
         """Statements in order."""
@@ -167,6 +171,10 @@ def group_of(stmt: st.Scoped, group: tuple[int, int]) -> tuple[int, int]:
         return group
     first, last = min(indices) * WARP_GROUP, (max(indices) + 1) * WARP_GROUP
     return (max(first, group[0]), min(last, group[1])) if first < group[1] else group
+
+
+def _user(stmt: st.Stmt, access: Access) -> Origin:
+    return origin_of(stmt) if isinstance(stmt, st.TileOp) else Origin("this", access.span)
 
 
 def _with_groups(

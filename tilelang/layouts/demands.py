@@ -11,6 +11,7 @@ from tilelang.layout.banks import Pattern
 from tilelang.layout.constraints import Mode, Origin, Variable
 from tilelang.layout.gemm import GemmWarpPolicy
 from tilelang.layout.lazy import np
+from tilelang.layout.swizzle import SwizzleMode
 from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.stmt import TileOp
@@ -41,7 +42,8 @@ class Nest:
 class GlobalUse:
     """Iterations of `nest` touch a tensor, `strides` elements apart along each of its dims.
 
-    `inner` are the strides of the sequential loops inside, `width` the widest aligned vector.
+    `inner` are the strides of the sequential loops inside, `width` the widest aligned vector and
+    `because` what allows no wider one.
     """
 
     nest: Nest
@@ -50,6 +52,7 @@ class GlobalUse:
     inner: tuple[int | None, ...]
     width: int | None
     origin: Origin
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +69,16 @@ class SharedUse:
     count: int = 1
     what: str = ""
     times: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EngineUse:
+    """A copy engine or the tensor cores touch a shared tile in place: it has to be in one of
+    these swizzles (NONE: row-major)."""
+
+    buffer: Buffer
+    origin: Origin
+    modes: tuple[SwizzleMode, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +121,10 @@ class Product:
     @property
     def transpose_b(self) -> bool:
         return bool(self.op.attr("transpose_B"))
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        return self.m, self.n, self.k
 
     @property
     def policy(self) -> GemmWarpPolicy:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tilelang.layout.arrays import DIVISIONS, OPERATIONS
 from tilelang.layout.constraints import identity
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
@@ -150,11 +151,11 @@ def evaluate(expr: ex.Expr, values: Values, others: int | None = None) -> Any:
         case ex.Unary(op="not", operand=operand):
             return np.logical_not(evaluate(operand, values, others))
         case ex.Binary(op=op, left=left, right=right):
-            function = _OPERATIONS.get(op)
+            function = OPERATIONS.get(op)
             if function is None:
                 raise Opaque
             a, b = evaluate(left, values, others), evaluate(right, values, others)
-            if op in ("//", "%", "truncdiv", "truncmod") and not np.all(b):
+            if op in DIVISIONS and not np.all(b):
                 raise Opaque
             return function(a, b)
         case ex.Select(condition=condition, true=true, false=false):
@@ -225,20 +226,3 @@ def _holds(key: Any, number: int) -> bool:
 
 def _axis(numbers: NDArray[np.int64], dim: int, rank: int) -> NDArray[np.int64]:
     return numbers.reshape([-1 if d == dim else 1 for d in range(rank)])
-
-
-def _truncdiv(a: Any, b: Any) -> Any:
-    return np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
-
-
-_OPERATIONS: dict[str, Any] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b, "%": lambda a, b: a % b, "^": lambda a, b: a ^ b,
-    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "<<": lambda a, b: a << b,
-    ">>": lambda a, b: a >> b, "min": lambda a, b: np.minimum(a, b),
-    "max": lambda a, b: np.maximum(a, b), "truncdiv": _truncdiv,
-    "truncmod": lambda a, b: a - b * _truncdiv(a, b), "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
-    "and": lambda a, b: np.logical_and(a, b), "or": lambda a, b: np.logical_or(a, b),
-}  # fmt: skip

@@ -26,7 +26,7 @@ from tilelang.layouts import findings
 from tilelang.layouts.addresses import known_shape
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.collect import Collected, collect
-from tilelang.layouts.demands import SharedUse
+from tilelang.layouts.demands import EngineUse, SharedUse
 from tilelang.layouts.layout_map import LaunchLayouts, LayoutMap
 from tilelang.layouts.machine import Machine, machine_of
 from tilelang.layouts.shared import SharedLayout, choose_layout, count_conflicts
@@ -62,13 +62,17 @@ def _solve(collected: Collected, machine: Machine) -> Solved:
     for _, solution in groups:
         layouts.update(solution.layouts)
     uses: dict[Buffer, list[SharedUse]] = {}
+    engines: dict[Buffer, list[EngineUse]] = {}
     for b, _ in groups:
         for use in b.shared_uses:
             uses.setdefault(use.buffer, []).append(use)
+        for engine in b.engine_uses:
+            engines.setdefault(engine.buffer, []).append(engine)
     shared: dict[Buffer, SharedLayout] = {}
     for buffer in collected.buffers:
         if buffer.is_shared and buffer.source is None and known_shape(buffer) is not None:
-            shared[buffer] = _shared(collected, buffer, uses.get(buffer, []), layouts, machine)
+            found = uses.get(buffer, []), tuple(engines.get(buffer, ()))
+            shared[buffer] = _shared(collected, buffer, *found, layouts, machine)
     return Solved(collected, machine, groups, shared)
 
 
@@ -91,7 +95,7 @@ def _solve_group(b: Builder) -> Solution:
 
 
 def _shared(
-    collected: Collected, buffer: Buffer, uses: list[SharedUse],
+    collected: Collected, buffer: Buffer, uses: list[SharedUse], engines: tuple[EngineUse, ...],
     layouts: dict[Variable, AnyLayout], machine: Machine,
 ) -> SharedLayout:  # fmt: skip
     for b in collected.groups:
@@ -99,4 +103,5 @@ def _shared(
             layout, origin = b.fixed_shared[buffer]
             if layout.shape == known_shape(buffer):
                 return count_conflicts(buffer, layout, origin, uses, layouts, machine)
-    return choose_layout(buffer, uses, layouts, machine, collected.reasons.get(buffer))
+    pinned = collected.reasons.get(buffer)
+    return choose_layout(buffer, uses, layouts, machine, pinned, engines)

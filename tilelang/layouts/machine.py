@@ -29,6 +29,7 @@ class Machine:
     arch: int | None
     has_ldmatrix: bool
     nominal: bool = False
+    registers: int | None = None  # of one thread
 
     def __str__(self) -> str:
         return self.name
@@ -49,4 +50,5 @@ def machine_of(target: str | Target) -> Machine:
         None if number is None else int(number[1]),
         row.has_ldmatrix,
         nominal,
+        row.registers,
     )

@@ -16,10 +16,11 @@ from tilelang.layout.constraints import Mode, Origin, Variable
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
+from tilelang.layout.swizzle import SwizzleMode
 from tilelang.layouts.addresses import known_shape
-from tilelang.layouts.demands import SharedUse
+from tilelang.layouts.demands import EngineUse, SharedUse
 from tilelang.layouts.machine import Machine
-from tilelang.layouts.swizzles import Candidate, candidates, plain
+from tilelang.layouts.swizzles import Candidate, candidates, named, plain, swizzle_name
 from tilelang.program.buffer import Buffer
 
 # What an instruction costs beside the passes it makes, and an element of padding.
@@ -80,8 +81,12 @@ def choose_layout(
     nests: Mapping[Variable, object],
     machine: Machine,
     pinned: str | None = None,
+    engines: Sequence[EngineUse] = (),
 ) -> SharedLayout:
-    """The best layout for all uses; row-major where `pinned` says why nothing else may be."""
+    """The best layout for all uses; row-major where `pinned` says why nothing else may be.
+
+    Of those that every engine takes, where there is one; else the engine that gets none says so.
+    """
     shape = known_shape(buffer)
     assert shape is not None
     bits = buffer.dtype.bits
@@ -90,6 +95,12 @@ def choose_layout(
     if pinned is not None:
         return SharedLayout(first.layout, f"row-major, because {pinned}",
                             _bank_uses(first, found, bits, machine))  # fmt: skip
+    legal = legal_candidates(shape, bits, engines)
+    if legal:
+        best = _cheapest(legal, found, bits, machine)
+        left = _bank_uses(best, found, bits, machine)
+        why = f"{best.name}, the best of what {_named(engines)} can use"
+        return SharedLayout(best.layout, why, left)
     if not found:
         return SharedLayout(first.layout, "row-major, as no warp reads or writes it here")
     best = _best(shape, bits, found, machine)
@@ -114,6 +125,21 @@ def count_conflicts(
     )
 
 
+def legal_candidates(
+    shape: tuple[int, ...], bits: int, engines: Sequence[EngineUse]
+) -> tuple[Candidate, ...]:
+    """What all engines take, widest swizzle first; empty where there is no engine."""
+    if not engines:
+        return ()
+    modes = set.intersection(*(set(use.modes) for use in engines))
+    found = [c for c in named(shape, bits) if any(c.name == swizzle_name(m) for m in modes)]
+    return (*found, *([plain(shape)] if SwizzleMode.NONE in modes else []))
+
+
+def _named(engines: Sequence[EngineUse]) -> str:
+    return " and ".join(dict.fromkeys(use.origin.op for use in engines))
+
+
 def _best(
     shape: tuple[int, ...], bits: int, found: Sequence[_Access], machine: Machine
 ) -> Candidate:
@@ -122,7 +148,12 @@ def _best(
         if all(_cost(candidate, access, bits, machine).is_ideal for access in found):
             return candidate
         tried.append(candidate)
+    return _cheapest(tried, found, bits, machine)
 
+
+def _cheapest(
+    tried: Sequence[Candidate], found: Sequence[_Access], bits: int, machine: Machine
+) -> Candidate:
     def price(candidate: Candidate) -> float:
         total = candidate.extra * PADDING
         for access in found:
@@ -221,7 +252,11 @@ def _positions(lanes: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _cost(candidate: Candidate, access: _Access, bits: int, machine: Machine) -> _Cost:
-    return _counted(candidate, access.positions, access.width, bits, machine.banks)
+    found = _counted(candidate, access.positions, access.width, bits, machine.banks)
+    if access.use.what.startswith("ldmatrix") and found.instructions > 1:
+        # There is no half of this instruction: every element is loaded by itself.
+        return _Cost(found.degree, max(found.passes, access.width), access.width)
+    return found
 
 
 @lru_cache(maxsize=1 << 15)

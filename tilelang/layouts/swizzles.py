@@ -62,13 +62,18 @@ def plain(shape: tuple[int, ...]) -> Candidate:
     return Candidate.of("row-major", Layout.row_major(shape))
 
 
+def swizzle_name(mode: SwizzleMode) -> str:
+    """What a named swizzle is called."""
+    return f"{mode.value}-byte swizzle"
+
+
 @lru_cache(maxsize=256)
 def named(shape: tuple[int, ...], bits: int) -> tuple[Candidate, ...]:
     """The swizzles that TMA and WGMMA know too, widest first."""
     widest = swizzle_mode(shape, bits)
     modes = [m for m in SwizzleMode if 0 < m.value <= widest.value]
     return tuple(
-        Candidate.of(f"{mode.value}-byte swizzle", bank_swizzle(shape, bits, mode))
+        Candidate.of(swizzle_name(mode), bank_swizzle(shape, bits, mode))
         for mode in sorted(modes, key=lambda m: -m.value)
         if CHUNK_BITS % bits == 0 and shape[-1] * bits % mode.row_bits == 0
     )
@@ -84,9 +89,12 @@ def unnamed(shape: tuple[int, ...], bits: int) -> tuple[Candidate, ...]:
 
 def _chunk_xors(shape: tuple[int, ...], bits: int) -> Iterator[Candidate]:
     """Chunks of 16 bytes flipped by other row bits, or by fewer, than the named swizzles use."""
-    if CHUNK_BITS % bits or shape[-1] & (shape[-1] - 1) or shape[-1] * bits < 2 * CHUNK_BITS:
+    if CHUNK_BITS % bits or shape[-1] * bits < 2 * CHUNK_BITS:
         return
     line, chunk, row = max(1, LINE_BITS // bits), CHUNK_BITS // bits, shape[-1]
+    if row & (row - 1):
+        yield from _uneven_xors(shape, line, chunk)
+        return
     extent = 2
     while extent * chunk <= row:
         mul = chunk
@@ -95,6 +103,18 @@ def _chunk_xors(shape: tuple[int, ...], bits: int) -> Iterator[Candidate]:
                 yield _xored("xor of 16-byte chunks", shape, Xor(0, 0, max(div, row), extent, mul))
             mul *= 2
         extent *= 2
+
+
+def _uneven_xors(shape: tuple[int, ...], line: int, chunk: int) -> Iterator[Candidate]:
+    """The same where rows are no power of two: lines of memory decide, not rows."""
+    if shape[-1] % chunk:
+        return
+    for extent in (2, 4, 8):
+        for mul in (chunk, chunk * 2):
+            if math.prod(shape) % (extent * mul) == 0:
+                for div in (line, line * 2, line * 4):
+                    if extent * mul <= div:
+                        yield _xored("xor of 16-byte chunks", shape, Xor(0, 0, div, extent, mul))
 
 
 def _word_xors(shape: tuple[int, ...], bits: int) -> Iterator[Candidate]:

@@ -11,10 +11,12 @@ from tilelang.ops.im2col import Im2col
 from tilelang.ops.reduce import Reduce
 from tilelang.ops.reducer import ReducerFinalize, ReducerInit
 from tilelang.ops.scan import Scan
+from tilelang.ops.tma_copy import TmaCopy
 from tilelang.ops.transpose import Transpose
 
 OPS: tuple[type[TileOp], ...] = (
     Copy, Fill, Gemm, Reduce, Scan, Transpose, Atomic, Im2col, ReducerInit, ReducerFinalize,
+    TmaCopy,
 )  # fmt: skip
 
 OP_BY_NAME: dict[str, type[TileOp]] = {op.NAME: op for op in OPS}

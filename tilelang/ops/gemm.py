@@ -15,6 +15,7 @@ from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion
 from tilelang.ops.gemm_cpu import cpu_gemm
 from tilelang.ops.gemm_gpu import gpu_gemm
+from tilelang.ops.wgmma import wgmma_gemm
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +81,8 @@ class Gemm(TileOp):
         return cpu_gemm(self, ctx)
 
     def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
+        if self.instruction == "wgmma":
+            return wgmma_gemm(self, ctx)
         return gpu_gemm(self, ctx)
 
 

@@ -13,7 +13,7 @@ go through shared memory. Types and sizes no instruction has are multiplied elem
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tilelang.ir import build, tirx
 from tilelang.ir.device_ops import call, region
@@ -21,13 +21,13 @@ from tilelang.ir.device_rows_mma import mma_name
 from tilelang.ir.gpu_context import STAGE_SCOPE, GpuContext
 from tilelang.ir.homes import FRAGMENT, SHARED
 from tilelang.ir.tile_op import TileRegion
-from tilelang.layout.atoms import Atom, find_atoms
-from tilelang.layout.gemm import (
-    GemmWarpPolicy,
-    NoPartition,
-    WarpGrid,
-    accumulator,
-    partition_warps,
+from tilelang.layout.atoms import Atom
+from tilelang.layout.gemm import GemmWarpPolicy, WarpGrid, accumulator
+from tilelang.layout.instructions import (
+    Chosen,
+    choose_instruction,
+    instructions,
+    multiplied_as,
 )
 from tilelang.layout.layout import Layout
 from tilelang.layout.swizzle import Tile, make_swizzled_layout
@@ -36,11 +36,6 @@ from tilelang.ops.gemm_operands import Operand, Placed, RegisterTile, held_slots
 
 if TYPE_CHECKING:
     from tilelang.ops.gemm import Gemm
-
-# What the tensor cores multiply float32 as.
-MULTIPLIED_AS: Final = {"float32": "tfloat32"}
-# Deeper instructions gain nothing; layouts are chosen for this depth of K, in bits.
-DEPTH_BITS: Final = 256
 
 
 def gpu_gemm(op: Gemm, ctx: GpuContext) -> tirx.Stmt:
@@ -85,15 +80,11 @@ def plan_gemm(op: Gemm, ctx: GpuContext) -> GemmPlan | None:
     if len(known) < len(sizes) or ctx.machine.arch is None or rest:
         return None
     m, n, k = known
-    multiplied = [MULTIPLIED_AS.get(r.dtype, r.dtype) for r in (op.A, op.B)]
-    for atom in find_atoms(multiplied[0], op.C.dtype, ctx.machine.arch):
-        fits = not (m % atom.m or n % atom.n or k % atom.k)
-        if not fits or atom.k * atom.bits > DEPTH_BITS or multiplied[1] not in atom.inputs:
-            continue
-        grid = partition_warps(m, n, warps, GemmWarpPolicy(op.policy or 0), atom.m, atom.n)
-        if not isinstance(grid, NoPartition):
-            return GemmPlan(atom, grid, m, n, k)
-    return None
+    usable = instructions(op.A.dtype, op.B.dtype, op.C.dtype, ctx.machine.arch)
+    if not usable or not warps:
+        return None
+    found = choose_instruction(usable, m, n, k, warps, GemmWarpPolicy(op.policy or 0))
+    return GemmPlan(found.atom, found.grid, m, n, k) if isinstance(found, Chosen) else None
 
 
 class _Multiply:
@@ -130,7 +121,7 @@ class _Multiply:
         """One instruction for each block of the warp."""
         ctx, plan, op = self.ctx, self.plan, self.op
         i, j = ctx.var("i"), ctx.var("j")
-        name = mma_name(plan.atom, acc.dtype, *(self._multiplied(r) for r in (op.A, op.B)))
+        name = mma_name(plan.atom, acc.dtype, *(multiplied_as(r.dtype) for r in (op.A, op.B)))
         operands = [
             region(acc.buffer, acc.at(i, j), acc.count, self.span),
             region(a.buffer, a.at(i, k), a.count, self.span),
@@ -138,9 +129,6 @@ class _Multiply:
         ]
         product = build.evaluate(call(name, operands, span=self.span), self.span)
         return ctx.unrolled(i, plan.m_blocks, ctx.unrolled(j, plan.n_blocks, product))
-
-    def _multiplied(self, operand: TileRegion) -> str:
-        return MULTIPLIED_AS.get(operand.dtype, operand.dtype)
 
     def _accumulators(self) -> RegisterTile:
         """C in the registers of the instruction: its own, or others around the product."""

@@ -11,15 +11,16 @@ tile that inference left open, or a layout without a closed form, gets an ordina
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
+from tilelang.ir.device_ops import SHARED_ALIGNMENT
 from tilelang.ir.homes import FRAGMENT, PRIVATE, SHARED, Home, flat_buffer, said_of, shape_of
 from tilelang.ir.nests import nest_extents, opens_nest
 from tilelang.ir.spans import from_tir
-from tilelang.ir.tile_op import called_op
-from tilelang.ir.visit import storage_roots, with_body
+from tilelang.ir.tile_op import TileRegion, called_op
+from tilelang.ir.visit import collect, storage_roots, with_body
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.loops import ordinary
@@ -30,6 +31,8 @@ from tilelang.ops import OP_BY_NAME
 from tilelang.passes.context import PassContext
 from tilelang.passes.thread_scope import ThreadScope
 from tilelang_diagnostics.model import Span
+
+SWIZZLE_ALIGNMENT: Final = 1024  # bytes after which the widest swizzle repeats
 
 
 def apply_layouts(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
@@ -44,6 +47,7 @@ class _Apply(ThreadScope):
         self._launches = iter(() if found is None else found.launches)
         self._ctx = ctx
         self._roots = storage_roots(func.body)
+        self._in_place = {self._roots.get(b, b) for b in read_in_place(func.body)}
         self._made: dict[Any, Home] = {}
         self._inside = False
         self._buffers: dict[tuple[str, Span | None], list[Entry]] = {}
@@ -83,7 +87,10 @@ class _Apply(ThreadScope):
             return s
         home = Home(buffer, layout, flat_buffer(buffer, layout, s.span))
         self._made[buffer] = home
-        return tirx.AllocBuffer(buffer, {**dict(s.annotations), **said_of(home)}, s.span)
+        said = {**dict(s.annotations), **said_of(home)}
+        if buffer in self._in_place:
+            said[SHARED_ALIGNMENT] = SWIZZLE_ALIGNMENT
+        return tirx.AllocBuffer(buffer, said, s.span)
 
     def decl(self, s: Any) -> Any:
         """A fragment seen as elements of another width gets a home of its own."""
@@ -147,6 +154,8 @@ class _Apply(ThreadScope):
         )  # fmt: skip
 
     def evaluate(self, s: Any) -> Any:
+        if called_op(s) == "annotate" and s.value.args[0].value == "layout":
+            return build.nothing(s.span)  # allocations say it from here on
         new = super().evaluate(s)
         if (called_op(s) or "") not in OP_BY_NAME:
             return new
@@ -164,3 +173,15 @@ class _Apply(ThreadScope):
                 self._loops[from_tir(span)].remove(entry)
                 return found if Spread.of(found, self.threads.count) is not None else None
         return None
+
+
+def read_in_place(body: Any) -> list[Any]:
+    """The buffers that the copy engine or the tensor cores touch themselves: a swizzle is one of
+    addresses, and its pattern starts at a multiple of its size."""
+    found: list[Any] = []
+    for s in collect(body, tirx.Evaluate):
+        name = called_op(s)
+        wgmma = name == "gemm" and str(dict(s.value.attrs or {}).get("instruction")) == "wgmma"
+        if name == "tma_copy" or wgmma:
+            found += [TileRegion.of(a).buffer for a in list(s.value.args)[:2]]
+    return found

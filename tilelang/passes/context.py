@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tilelang.ir.spans import TirSpan, calls_of, from_tir
 from tilelang.options import CompileOptions
@@ -13,6 +13,10 @@ from tilelang_diagnostics.model import Diagnostic
 
 if TYPE_CHECKING:
     from tilelang.layouts.layout_map import LayoutMap
+
+
+# Deeper pipelines hide no more of the latency of memory than this, and cost occupancy.
+DEEPEST: Final = 4
 
 
 @dataclass(slots=True)
@@ -28,6 +32,7 @@ class PassContext:
     remarks: list[Diagnostic] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     layouts: LayoutMap | None = None
+    deepest: int = DEEPEST  # what num_stages="auto" goes to at most
 
     @property
     def kind(self) -> str:

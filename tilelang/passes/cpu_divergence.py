@@ -228,7 +228,7 @@ class Divergence:
 
     def _expand_written(self, s: Any) -> None:
         inside = {a.buffer for a in collect(s, tirx.AllocBuffer)}
-        for buffer in written_buffers(s):
+        for buffer in _may_write(s):
             root = self.root(buffer)
             if is_private(root) and root not in inside:
                 self.expanded.add(root)
@@ -269,7 +269,7 @@ class Divergence:
     def is_unit(self, s: Any) -> bool:
         """Whether simple statement `s` must run once per thread."""
         inside = {a.buffer for a in collect(s, tirx.AllocBuffer)}
-        for buffer in written_buffers(s):
+        for buffer in _may_write(s):
             if self.root(buffer) in self.expanded and buffer not in inside:
                 return True
         for node in walk(s):
@@ -299,7 +299,7 @@ def has_jump(s: Any) -> bool:
     return isinstance(s, tirx.AttrStmt) and has_jump(s.body)
 
 
-def written_buffers(s: Any) -> list[Any]:
+def _may_write(s: Any) -> list[Any]:
     """The buffers `s` may write."""
     found = [store.buffer for store in collect(s, tirx.BufferStore)]
     for stmt in collect(s, tirx.Evaluate):

@@ -3,7 +3,8 @@
 Before: A_s[i, j] = A[by * 64 + i, k * 32 + j]                       (A has M rows)
 After:  A_s[i, j] = T.if_then_else(by * 64 + i < M, A[by * 64 + i, k * 32 + j], 0)
 
-A bound that the prover can establish gets no guard.
+A bound that the prover can establish gets no guard. One that a GPU tests again in every round of a
+sequential loop is TL603.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from tilelang.ir import build, tirx
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.tile_op import TileRegion
-from tilelang.ir.visit import with_body
+from tilelang.ir.visit import uses, with_body
 from tilelang.passes.context import PassContext
 from tilelang.passes.safe_values import safe_values_of
 from tilelang.passes.scoped import ScopedRewriter
@@ -32,6 +33,16 @@ class _Guard(ScopedRewriter):
         super().__init__(func)
         self._ctx = ctx
         self._safe = safe_values_of(func)
+        self._rounds: list[tirx.Var] = []  # of the sequential loops around
+
+    def for_(self, s: Any) -> Any:
+        sequential = int(s.kind) == int(tirx.ForKind.SERIAL)
+        if sequential:
+            self._rounds.append(s.loop_var)
+        new = super().for_(s)
+        if sequential:
+            self._rounds.pop()
+        return new
 
     def load(self, e: Any) -> Any:
         new = super().load(e)
@@ -105,6 +116,27 @@ class _Guard(ScopedRewriter):
             ):
                 if not self.prover.proves(test):
                     conditions.append(test)
+                    self._again(buffer, extent, test, span)
         if conditions:
             self._ctx.count("guards", len(conditions))
         return build.all_of(conditions, span)
+
+    def _again(self, buffer: tirx.Buffer, extent: tirx.Expr, test: Any, span: TirSpan) -> None:
+        """Say that a test comes back in every round of a loop."""
+        if not self._ctx.capabilities.threads_cooperate:
+            return  # `unswitch_guards` takes it out of all rounds but the last
+        again = [v for v in self._rounds if uses(test, [v])]
+        if not again:
+            return
+        number, loop = build.int_value(extent), str(again[-1].name)
+        size = extent.name if isinstance(extent, tirx.Var) else number
+        self._ctx.report(
+            "TL603",
+            f"every round of the loop over `{loop}` tests whether it is inside `{buffer.name}`"
+            + ("" if size is None else f", whose extent is {size}"),
+            span,
+            label="tested again and again",
+            help="make the extent a multiple of the tile"
+            if number is not None
+            else f"if it is a multiple of the tile, say so: `T.assume({size or 'n'} % … == 0)`",
+        )

@@ -86,6 +86,8 @@ class _Lower(Rewriter):
             body = statements(body[0].then_case)
         if count is None or len(body) != 1 or not isinstance(body[0], tirx.BufferStore):
             raise _StaysSynchronous("the statement does more than move elements")
+        if str(body[0].buffer.scope()) not in _SHARED:
+            return loop  # into registers, on the way to places that lie apart
         value = body[0].value
         if is_lazy_select(value) or isinstance(value, tirx.Select):
             condition = value.args[0] if is_lazy_select(value) else value.condition
@@ -116,6 +118,8 @@ class _Lower(Rewriter):
                     "elements outside the tensor read as something else than zero"
                 )
         if not isinstance(value, tirx.TensorLoad) or str(value.source.scope()) != "global":
+            if isinstance(value, tirx.TensorLoad) and str(value.source.scope()) == "local":
+                raise _StaysSynchronous("what lies together in memory lies apart in the tile")
             converts = isinstance(value, tirx.Cast)
             raise _StaysSynchronous(
                 "it converts what it loads" if converts else "it computes with what it loads"

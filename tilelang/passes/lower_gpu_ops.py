@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.gpu_context import GpuContext
+from tilelang.ir.device_ops import call, region
+from tilelang.ir.gpu_context import GpuContext, LaunchNeeds
 from tilelang.ir.spans import TirSpan
-from tilelang.ir.tile_op import TileRegion, called_op
+from tilelang.ir.tile_op import Refused, TileRegion, called_op
 from tilelang.ir.visit import Rewriter, collect, with_body
 from tilelang.layout.fragment import Fragment
 from tilelang.layouts.machine import machine_of
 from tilelang.ops import OP_BY_NAME
 from tilelang.ops.atomic import VECTOR_ATOMICS, lower_vector_atomic
+from tilelang.ops.gemm import Gemm
 from tilelang.ops.reducer import lower_update
 from tilelang.passes.context import PassContext
 from tilelang.passes.safe_values import safe_values_of
@@ -27,7 +29,9 @@ from tilelang.passes.thread_scope import ThreadScope
 
 def lower_gpu_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Lower every tile operation for threads that cooperate."""
-    lowered = _Lower(func, ctx).any(func.body)
+    lowering = _Lower(func, ctx)
+    lowered = lowering.any(func.body)
+    lowered = build.seq([*lowering.needs.maps.values(), lowered], func.body.span)
     return with_body(func, lowered).with_attr(attrs.STAGE, "loops")
 
 
@@ -42,11 +46,16 @@ class _Lower(ThreadScope):
         self._machine = machine_of(ctx.target)
         self._safe = safe_values_of(func)
         self._layout: Fragment | None = None
+        # Sums of WGMMA by the threads that have them.
+        self._sums: dict[tuple[int, int], dict[Any, None]] = {}
+        self.needs = LaunchNeeds(tuple(func.params))
         self._allocations: Mapping[Any, Any] = {
             s.buffer: dict(s.annotations) for s in collect(func.body, tirx.AllocBuffer)
         }
 
     def attr(self, s: Any) -> Any:
+        if s.attr_key == attrs.THREAD_EXTENT and not is_thread_extent(s.body):
+            return self._innermost(s)
         if s.attr_key != attrs.LOOP_LAYOUT:
             return super().attr(s)
         self._layout = attrs.unheld(s.node)
@@ -54,7 +63,25 @@ class _Lower(ThreadScope):
         self._layout = None
         return body
 
+    def _innermost(self, s: Any) -> Any:
+        """The body of a launch; bulk stores read shared memory, which ends with it."""
+        self.needs.stores = False
+        new = super().attr(s)
+        if not self.needs.stores:
+            return new
+        waits = build.evaluate(call("bulk_wait", [], span=s.span, groups=0), s.span)
+        body = build.seq([new.body, waits], s.span)
+        return tirx.AttrStmt(new.node, new.attr_key, new.value, body, new.span)
+
     def evaluate(self, s: Any) -> Any:
+        try:
+            return self._lowered(s)
+        except Refused as refused:
+            span = refused.span or s.span
+            self._ctx.report(refused.code, refused.message, span, **refused.details)
+            return build.nothing(s.span)
+
+    def _lowered(self, s: Any) -> Any:
         name = called_op(s)
         if name == "reducer_update":
             target, value = list(s.value.args)
@@ -62,12 +89,31 @@ class _Lower(ThreadScope):
         if name in VECTOR_ATOMICS:
             return lower_vector_atomic(self._context(s.span), s)
         op = OP_BY_NAME.get(name or "")
+        if name == "wait_wgmma":
+            return self._waited(s)
         if op is None:
             return super().evaluate(s)
         made = op.from_call(s.value)
+        if isinstance(made, Gemm) and made.instruction == "wgmma":
+            home = self.homes.find(made.C.buffer)
+            group = (self.threads.first, self.threads.count)
+            if home is not None:
+                self._sums.setdefault(group, {})[home.flat] = None
         if any(region.scope in OWN for region in (*made.reads(), *made.writes())):
             return _by_each_thread(made.lower_cpu(self._context(s.span)))
         return made.lower(self._context(s.span))
+
+    def _waited(self, s: Any) -> Any:
+        """After the last products are waited for, their sums are read: not before."""
+        if int(s.value.attrs["id"]):
+            return s
+        sums = self._sums.get((self.threads.first, self.threads.count), {})
+        pins = []
+        for flat in sums:
+            count = build.int_value(flat.shape[0]) or 0
+            pin = call("wgmma_fence_operand", [region(flat, 0, count, s.span)], span=s.span)
+            pins.append(build.evaluate(pin, s.span))
+        return build.seq([s, *pins], s.span)
 
     def _context(self, span: TirSpan) -> GpuContext:
         return GpuContext(
@@ -75,7 +121,13 @@ class _Lower(ThreadScope):
             machine=self._machine, capabilities=self._ctx.capabilities,
             threads=self.threads.count, thread=self.threads.number(span), homes=self.homes,
             layout=self._layout, counters=dict(self.counters), bindings=dict(self.bindings),
+            launch=self.needs, leader=self.leader,
         )  # fmt: skip
+
+
+def is_thread_extent(s: Any) -> bool:
+    """Whether `s` opens an axis of a launch."""
+    return isinstance(s, tirx.AttrStmt) and str(s.attr_key) == attrs.THREAD_EXTENT
 
 
 def _by_each_thread(stmt: tirx.Stmt) -> tirx.Stmt:

@@ -22,21 +22,26 @@ from overwriting what is still read. Versions are attributes around statements u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from tilelang.analysis.next_touches import next_touches
 from tilelang.analysis.schedule import Schedule, Step, Surroundings, needed_binds, plan_pipeline
-from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.spans import TirSpan, from_tir
 from tilelang.ir.tile_op import called_op
-from tilelang.ir.visit import Rewriter, collect, storage_roots, substitute, with_body
+from tilelang.ir.visit import (
+    Rewriter,
+    collect,
+    renewed,
+    storage_roots,
+    substitute,
+    with_body,
+)
 from tilelang.passes.context import PassContext
+from tilelang.passes.pipeline_depth import automatic_depth
 from tilelang.passes.safe_values import safe_values_of
 from tilelang_diagnostics.model import Label
-
-_DEEPEST: Final = 4  # what num_stages="auto" goes to at most
 
 
 def pipeline_loops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
@@ -52,10 +57,19 @@ class _Pipeline(Rewriter):
         self._views = storage_roots(func.body)
         self._safe = safe_values_of(func)
         self.versions: dict[Any, int] = {}
+        self._launch: Any = None
         self._flat = {
             s.buffer: s.annotations.get(attrs.FLAT, s.buffer)
             for s in collect(func.body, tirx.AllocBuffer)
         }
+
+    def attr(self, s: Any) -> Any:
+        outer = self._launch
+        if str(s.attr_key) == attrs.THREAD_EXTENT and outer is None:
+            self._launch = s
+        new = super().attr(s)
+        self._launch = outer
+        return new
 
     def evaluate(self, s: Any) -> Any:
         """T.async_copy: copied and committed, and not waited for."""
@@ -88,19 +102,8 @@ class _Pipeline(Rewriter):
         said = s.annotations.get(attrs.NUM_STAGES, 0)
         if str(said) != "auto":
             return int(said)
-        for stages in range(_DEEPEST, 1, -1):
-            if self._fits(plan_pipeline(s, stages, around)):
-                return stages
-        return 1
-
-    def _fits(self, schedule: Schedule) -> bool:
-        limit = self._ctx.capabilities.shared_bytes
-        total = 0
-        for s in collect(self._func.body, tirx.AllocBuffer):
-            if str(s.buffer.scope()) in ("shared", "shared.dyn"):
-                count = schedule.versions.get(s.buffer, self.versions.get(s.buffer, 1))
-                total += count * _bytes(self._flat[s.buffer])
-        return limit is None or total <= limit
+        assert self._launch is not None
+        return automatic_depth(s, self._launch, around, self.versions, self._flat, self._ctx)
 
     def version_of(self, buffer: Any) -> Any:
         """The buffer that place_versions will find: the one that holds the elements."""
@@ -145,6 +148,8 @@ class _Emitter:
             k: v for k, v in self.loop_stmt.annotations.items()
             if k not in (attrs.ORDER, attrs.LOOP_STAGE)
         }  # fmt: skip
+        if self._only_multiplies():
+            said[attrs.PREFETCH] = True
         parts.append(
             build.loop(
                 self.var, self.extent, build.seq(self._step(None), self.span), low=self.low,
@@ -154,6 +159,13 @@ class _Emitter:
         if self.last_async >= 0 and self._is_unread():
             parts.append(_wait(0, self.span))
         return build.seq(parts, self.span)
+
+    def _only_multiplies(self) -> bool:
+        """Whether the loop does one thing with what it copies, two iterations ahead or more."""
+        *copies, last = self.schedule.steps
+        if called_op(last.stmt) != "gemm" or last.stage < 2 or not copies:
+            return False
+        return all(c.asynchronous and c.stage == 0 for c in copies)
 
     def _step(self, turn: int | None) -> list[Any]:
         """What step `turn` of the prologue does, or an arbitrary one of the loop."""
@@ -201,7 +213,7 @@ class _Emitter:
         stmts = []
         for n in numbers:
             step = self.schedule.steps[n]
-            body = _renewed(substitute(self.bodies[n], values))
+            body = renewed(substitute(self.bodies[n], values))
             body = _marked(body) if step.asynchronous else body
             stmts.append(self._versioned(body, step, ahead, offset))
         block = build.seq([*binds, *stmts], span)
@@ -296,37 +308,6 @@ class _Allocate(Rewriter):
         return tirx.AllocBuffer(s.buffer, {**dict(s.annotations), attrs.VERSIONS: count}, s.span)
 
 
-class _Renew(Rewriter):
-    """Loop variables and names of a copied statement become its own."""
-
-    def __init__(self) -> None:
-        self._names: dict[Any, Any] = {}
-
-    def for_(self, s: Any) -> Any:
-        var = self._names[s.loop_var] = _like(s.loop_var)
-        new = super().for_(s)
-        return tirx.For(
-            var, new.min, new.extent, new.kind, new.body, new.thread_binding, new.annotations,
-            new.step, new.span,
-        )  # fmt: skip
-
-    def bind(self, s: Any) -> Any:
-        value = self.any(s.value)
-        var = self._names[s.var] = _like(s.var)
-        return tirx.Bind(var, value, s.span)
-
-    def var(self, e: Any) -> Any:
-        return self._names.get(e, e)
-
-
-def _renewed(stmt: Any) -> Any:
-    return _Renew().any(stmt)
-
-
-def _like(var: Any) -> Any:
-    return tirx.Var(str(var.name), build.dtype_of(var), var.span)
-
-
 def _marked(stmt: Any) -> Any:
     zero, one = (build.const(n, "int32", stmt.span) for n in (0, 1))
     return tirx.AttrStmt(zero, attrs.ASYNC, one, stmt, stmt.span)
@@ -338,10 +319,3 @@ def _commit(span: TirSpan) -> Any:
 
 def _wait(groups: int, span: TirSpan) -> Any:
     return build.evaluate(call("cp_async_wait", [], span=span, groups=groups), span)
-
-
-def _bytes(buffer: Any) -> int:
-    total = find_dtype(str(buffer.dtype)).bits
-    for extent in buffer.shape:
-        total *= build.int_value(extent) or 1
-    return total // 8

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.homes import Homes, homes_of
-from tilelang.ir.index_values import Opaque, evaluate
+from tilelang.ir.index_values import Opaque, evaluate, variables_of
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.visit import any_changed
 from tilelang.layout.lazy import np
@@ -72,7 +72,7 @@ class ThreadScope(ScopedRewriter):
     def attr(self, s: Any) -> Any:
         outer = self.threads
         if s.attr_key == attrs.THREAD_EXTENT:
-            self.threads = _within(s, outer)
+            self.threads = within(s, outer)
         elif s.attr_key == WARP_SPECIALIZED:
             self.threads = group_of(s, outer)
         new = super().attr(s)
@@ -111,6 +111,19 @@ class ThreadScope(ScopedRewriter):
         finally:
             self.conditions = outer
 
+    def leader(self) -> int | None:
+        """The first thread of the group that gets here; None when a condition that differs between
+        threads is only known at run time."""
+        values = self.threads.values()
+        for condition in self.conditions:
+            try:
+                evaluate(condition, values, self.bindings)
+            except Opaque:
+                if set(variables_of(condition, self.bindings)) & set(values):
+                    return None
+        mask = self.running()
+        return int(mask.argmax()) if mask.any() else 0
+
     def running(self) -> Any:
         """Which threads of the group may get here; conditions on data let all pass."""
         mask = np.ones(self.threads.count, dtype=bool)
@@ -124,7 +137,8 @@ class ThreadScope(ScopedRewriter):
         return mask
 
 
-def _within(s: Any, outer: Threads) -> Threads:
+def within(s: Any, outer: Threads) -> Threads:
+    """The threads of a block once the axis that `s` opens is counted."""
     tag = str(s.node.thread_tag)
     if tag not in attrs.THREAD_TAGS:
         return Threads((), 0, 1, 1)

@@ -44,27 +44,7 @@ class _Tidy(Simplifier):
 
     def binary(self, e: Any) -> Any:
         e = super().binary(e)
-        return _folded(e) if is_integer(e) else e
-
-
-def _folded(e: Any) -> Any:
-    """Arithmetic on literals."""
-    kind = type(e).__name__
-    a, b = build.int_value(e.a), build.int_value(e.b)
-    dtype = build.dtype_of(e)
-    if kind == "Add":
-        if a is not None and b is not None:
-            return build.const(a + b, dtype, e.span)
-        return e.b if a == 0 else e.a if b == 0 else e
-    if kind == "Mul":
-        if a is not None and b is not None:
-            return build.const(a * b, dtype, e.span)
-        if 0 in (a, b):
-            return build.const(0, dtype, e.span)
-        return e.b if a == 1 else e.a if b == 1 else e
-    if kind in ("FloorDiv", "FloorMod") and a is not None and b:
-        return build.const(a // b if kind == "FloorDiv" else a % b, dtype, e.span)
-    return e
+        return build.folded(e) if is_integer(e) else e
 
 
 class _DropUnused(Rewriter):

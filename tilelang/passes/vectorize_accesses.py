@@ -6,7 +6,11 @@ After:  for v in T.unroll(1 .. 4): for w in T.vectorized(4): B[i * 16 + v * 4 + 
 What follows holds for each loop that is still VECTORIZED afterwards: its extent is a power of two,
 it begins at 0, its body is stores (perhaps under conditions that are the same for all iterations),
 and each global or shared place that moves with it moves by one element, from an address that is a
-multiple of the access. A loop that cannot be so is unrolled instead.
+multiple of the access. A loop that cannot be so is unrolled instead. Names of scalars in a loop
+are replaced by their values.
+
+What is one vector of global memory but is stored to places that lie apart is loaded as a vector
+into registers, and stored from there element by element.
 
 A condition such as `i * 4 + w < n` is the same for four neighbours when 4 divides `n`; it is then
 asked of the first one.
@@ -19,13 +23,22 @@ from typing import Any, Final
 
 from tilelang.analysis.ranges import conjuncts, linear_step
 from tilelang.codegen.dialect import parse, per_byte
-from tilelang.ir import build, tirx
+from tilelang.ir import attrs, build, tirx
 from tilelang.ir.flatten import terms
-from tilelang.ir.visit import Rewriter, collect, statements, substitute, uses, with_body
+from tilelang.ir.visit import (
+    Rewriter,
+    collect,
+    contains,
+    statements,
+    substitute,
+    uses,
+    with_body,
+)
 from tilelang.passes.context import PassContext
 from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
 
 MAX_BYTES: Final = 16
+ASYNC_BITS: Final = 32  # the narrowest asynchronous copy (PTX ISA, cp.async)
 _MEMORY: Final = ("global", "shared", "shared.dyn")
 
 
@@ -38,21 +51,65 @@ class _Vectorize(ScopedRewriter):
     def __init__(self, func: tirx.PrimFunc, ctx: PassContext) -> None:
         super().__init__(func)
         self._ctx = ctx
+        self._asynchronous = False
 
     def for_(self, s: Any) -> Any:
         if int(s.kind) != int(tirx.ForKind.VECTORIZED):
             return super().for_(s)
         extent = build.int_value(s.extent)
-        if extent is None or not build.is_int(s.min, 0) or not self._is_plain(s.body):
+        body = _without_names(s.body)
+        if extent is None or not build.is_int(s.min, 0) or not self._is_plain(body):
             return self._unrolled(s)
         width = extent & -extent  # the largest power of two that divides it
         while width > 1:
-            found = self._at_width(s, extent, width)
+            found = self._at_width(s, body, extent, width)
             if found is not None:
                 self._ctx.count(f"vector loops of {width}")
                 return found
             width //= 2
-        return self._unrolled(s)
+        return self._staged(s, body, extent) or self._unrolled(s)
+
+    def attr(self, s: Any) -> Any:
+        outer = self._asynchronous
+        self._asynchronous = outer or s.attr_key == attrs.ASYNC
+        new = super().attr(s)
+        self._asynchronous = outer
+        return new
+
+    def _staged(self, s: Any, body: Any, extent: int) -> Any | None:
+        """Vectors of global memory through registers to places apart; None where that is no use."""
+        stores = collect(body, tirx.BufferStore)
+        if len(stores) != 1 or not _in_memory(stores[0].buffer):
+            return None
+        (store,) = stores
+        bits = parse(str(store.buffer.dtype)).bits
+        if bits < 8 or (self._asynchronous and bits >= ASYNC_BITS):
+            return None  # copied one by one without waiting
+        loads = [e for e in _loads(store.value) if _in_memory(e.source)]
+        legal = _Legal(self.prover, s.loop_var, extent)
+        if any(e.source.same_as(store.buffer) for e in loads) or not any(
+            str(e.source.scope()) == "global" and legal.step(e.source, e.indices) == 1
+            for e in loads
+        ):
+            return None
+        held = tirx.decl_buffer(
+            [build.const(extent, "int32", s.span)], str(store.buffer.dtype),
+            name=f"{store.buffer.name}_r", scope="local", data_alignment=16, span=s.span,
+            layout=None,
+        )  # fmt: skip
+        place = build.cast(s.loop_var, "int32", s.span)
+        into = _Restored({store: build.store(held, [place], store.value, store.span)}).any(body)
+        value = build.load(held, [place], store.span)
+        out = build.store(store.buffer, list(store.indices), value, store.span)
+        apart = build.replace_body(s, _Restored({store: out}).any(body))
+        width = extent & -extent
+        while width > 1:
+            found = self._at_width(s, into, extent, width)
+            if found is not None:
+                parts = [build.allocate(held, None, s.span), found, self._unrolled(apart)]
+                return build.seq(parts, s.span)
+            width //= 2
+        return None
 
     def _is_plain(self, body: Any) -> bool:
         """Whether the body is stores, perhaps under conditions."""
@@ -73,10 +130,9 @@ class _Vectorize(ScopedRewriter):
         )  # fmt: skip
         return super().for_(plain)
 
-    def _at_width(self, s: Any, extent: int, width: int) -> Any | None:
-        """The loop with vectors of `width` elements, None if that is not legal."""
+    def _at_width(self, s: Any, body: Any, extent: int, width: int) -> Any | None:
+        """The loop around `body` with vectors of `width` elements, None if that is not legal."""
         var, span, dtype = s.loop_var, s.span, build.dtype_of(s.loop_var)
-        body = s.body
         outer = None
         if width < extent:
             outer = tirx.Var(f"{var.name}_outer", dtype, span)
@@ -116,7 +172,7 @@ class _Legal:
                 return False
             return all(self._statement(i, stored) for i in statements(s.then_case))
         in_memory = _in_memory(s.buffer)
-        step = self._step(s.buffer, s.indices)
+        step = self.step(s.buffer, s.indices)
         if in_memory and step != 1:
             return False  # all lanes would write one element, or scatter
         if step == 1 and not self._aligned(s.buffer, s.indices, in_memory):
@@ -127,7 +183,7 @@ class _Legal:
         buffer = e.source
         if not _in_memory(buffer):
             return True  # registers are addressed one by one
-        step = self._step(buffer, e.indices)
+        step = self.step(buffer, e.indices)
         if step is None or step not in (0, 1):
             return True  # gathered element by element
         if any(buffer.same_as(b) for b in stored) and not self._same_place(e, s):
@@ -140,7 +196,8 @@ class _Legal:
             and tirx.structural_equal(list(e.indices), list(s.indices))
         )  # fmt: skip
 
-    def _step(self, buffer: Any, indices: Any) -> int | None:
+    def step(self, buffer: Any, indices: Any) -> int | None:
+        """By how many elements of a buffer an access moves with the variable."""
         if str(buffer.scope()) == "local.var":
             return 0
         total = 0
@@ -173,6 +230,16 @@ class _Legal:
             coefficient = _gcd(coefficient, int(known.coeff))
             base += int(known.base)
         return coefficient % lanes == 0 and base % lanes == 0
+
+
+class _Restored(Rewriter):
+    """Puts other stores in the place of some."""
+
+    def __init__(self, stores: dict[Any, Any]) -> None:
+        self._stores = stores
+
+    def store(self, s: Any) -> Any:
+        return self._stores.get(s, s)
 
 
 class _Uniform(Rewriter):
@@ -216,6 +283,23 @@ class _Uniform(Rewriter):
             and _multiple(analyzer, limit, self._width)
         )
         return type(part)(analyzer.simplify(first), limit, part.span) if fits else part
+
+
+def _without_names(body: Any) -> Any:
+    """`body` with names replaced by their values, where those are arithmetic on scalars."""
+    values: dict[Any, Any] = {}
+    out = []
+    for s in statements(body):
+        s = substitute(s, values)
+        if isinstance(s, tirx.Bind) and not contains(s.value, _is_more_than_arithmetic):
+            values[s.var] = s.value
+        else:
+            out.append(s)
+    return build.seq(out, body.span) if values else body
+
+
+def _is_more_than_arithmetic(node: Any) -> bool:
+    return isinstance(node, (tirx.TensorLoad, tirx.Call))
 
 
 def _loads(value: Any) -> list[Any]:

@@ -8,6 +8,7 @@ exact for equality of sums of products, and says "unknown" for the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tilelang.program import expr as ex
@@ -112,6 +113,28 @@ def substitute(value: Any, values: Mapping[ex.Var, Any]) -> Any:
             return value
         case _:
             return value
+
+
+def spelled_out(value: ex.Expr) -> ex.Expr:
+    """`value` with what its names stand for, where that stays the same wherever it is asked for."""
+    match value:
+        case ex.Var(definition=ex.Expr() as definition) if _is_pure(definition):
+            return spelled_out(definition)
+        case ex.Binary(left=left, right=right):
+            return replace(value, left=spelled_out(left), right=spelled_out(right))
+        case ex.Unary(operand=operand) | ex.Cast(operand=operand):
+            return replace(value, operand=spelled_out(operand))
+        case _:
+            return value
+
+
+def _is_pure(value: ex.Expr) -> bool:
+    """No memory is read and nothing is called, through names too."""
+    return not any(
+        isinstance(n, ex.Load | ex.Intrinsic | ex.Vector)
+        or (isinstance(n, ex.Var) and n.definition is not None and not _is_pure(n.definition))
+        for n in ex.walk(value)
+    )
 
 
 def normal_form(value: Any) -> Polynomial:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -90,6 +91,9 @@ class Buffer:
     def __bool__(self) -> bool:
         indexing.refuse_truth(self)
 
+    def __iter__(self) -> Iterator[Any]:
+        indexing.refuse_iteration(self)
+
     def __str__(self) -> str:
         return self.name
 
@@ -131,3 +135,6 @@ class Region:
 
     def __getitem__(self, index: Any) -> Any:
         return indexing.region_getitem(self, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        indexing.refuse_iteration(self)

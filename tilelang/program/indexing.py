@@ -9,7 +9,7 @@ from tilelang.program import buffer as bf
 from tilelang.program import expr as ex
 from tilelang.program.context import active_trace, current_span, reject, warn
 from tilelang.program.unknown import Unknown, contains_unknown
-from tilelang_diagnostics.model import Label, Severity
+from tilelang_diagnostics.model import Label, Severity, Span
 
 
 def getitem(buffer: bf.Buffer, index: Any) -> Any:
@@ -17,7 +17,7 @@ def getitem(buffer: bf.Buffer, index: Any) -> Any:
     indices = index if isinstance(index, tuple) else (index,)
     if contains_unknown(indices):
         return Unknown(f"{buffer.name}[…]")
-    if isinstance(index, tuple) and Ellipsis in [i for i in indices if i is Ellipsis]:
+    if any(i is Ellipsis for i in indices):
         indices = _expand_ellipsis(buffer, indices)
     if any(isinstance(i, slice) for i in indices):
         return _region(buffer, indices)
@@ -65,9 +65,14 @@ def region_shape(region: bf.Region) -> tuple[bf.Dim, ...]:
     return tuple(arith.as_dim(r.extent) for r in region.ranges if not r.is_point)
 
 
+def is_one_element(value: Any) -> bool:
+    """Whether it is a region that can only be a single element, so that it is a scalar too."""
+    return isinstance(value, bf.Region) and all(arith.constant_value(e) == 1 for e in value.extents)
+
+
 def region_value(region: bf.Region) -> ex.Expr:
     """A region used as a scalar operand: only when it is a single element."""
-    if all(arith.constant_value(e) == 1 for e in region.extents):
+    if is_one_element(region):
         indices = tuple(r.min for r in region.ranges)
         return ex.Load(region.buffer, indices, region.dtype, current_span())
     reject(
@@ -113,14 +118,31 @@ def length(buffer: bf.Buffer) -> int:
     )
 
 
-def refuse_truth(buffer: bf.Buffer) -> NoReturn:
-    """Python's `bool(buffer)`: without this it would ask for the length."""
+def refuse_truth(value: bf.Buffer | bf.Region, span: Span | None = None) -> NoReturn:
+    """TL150, also for Python's `bool(buffer)`: without this it would ask for the length."""
+    name = value.name if isinstance(value, bf.Buffer) else value.buffer.name
+    element = f"{name}[{', '.join('ijklmn'[: _buffer(value).ndim])}]"
     reject(
         "TL150",
-        f"buffer `{buffer.name}` is used as a condition",
+        f"buffer `{name}` is used as a condition",
+        span=span,
         label="a whole buffer is neither true nor false",
-        help=f"test an element (`{buffer.name}[i] != 0`), or `{buffer.name} is not None`",
+        help=f"test an element (`{element} != 0`), `T.any_of({name})`, or `{name} is not None`",
     )
+
+
+def refuse_iteration(value: bf.Buffer | bf.Region) -> NoReturn:
+    """TL141, also for what Python does with anything that can be indexed: ask for 0, 1, 2, …"""
+    buffer = _buffer(value)
+    reject(
+        "TL141",
+        f"`{buffer.name}` cannot be iterated: its elements are only known when the kernel runs",
+        help=f"loop over its indices: `for i in T.serial({buffer.shape[0]}):`",
+    )
+
+
+def _buffer(value: bf.Buffer | bf.Region) -> bf.Buffer:
+    return value if isinstance(value, bf.Buffer) else value.buffer
 
 
 def _check_count(buffer: bf.Buffer, indices: tuple[Any, ...]) -> None:

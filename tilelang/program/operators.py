@@ -34,7 +34,7 @@ def binary(op: str, left: Any, right: Any) -> Any:
     """`left op right`; folds constants, promotes dtypes, or rejects with a diagnostic."""
     if is_unknown(left) or is_unknown(right):
         return Unknown(f"({left} {op} {right})")
-    if (op == "==" or op == "!=") and not (_is_scalar(left) and _is_scalar(right)):
+    if (op == "==" or op == "!=") and not (_compares_as_value(left) and _compares_as_value(right)):
         return op == "!="  # an expression never equals None, a string or a tuple
     if _is_container(left) or _is_container(right):
         # `[1] * num_stages` with a stage count the text does not give.
@@ -270,7 +270,8 @@ def truth(value: ex.Expr) -> bool:
         "TL152",
         f"`{value}` has no value while the kernel is being traced",
         label="only known when the kernel runs",
-        help="use `T.if_then_else`, a device `if`, or `T.min`/`T.max` instead of Python's own",
+        help="use `T.if_then_else`, a device `if`, or `T.min`/`T.max` instead of Python's own; a "
+        "function that the kernel calls may branch if it is a `@T.macro`",
     )
 
 
@@ -349,9 +350,18 @@ def _value(value: Any, what: str) -> Any:
         return item()
     reject(
         "TL116",
-        f"{type(value).__name__} cannot be part of an expression ({what})",
+        f"{_kind_text(value)} cannot be part of an expression",
         help="use a number, an element of a buffer, or an expression of them",
     )
+
+
+def _kind_text(value: Any) -> str:
+    if value is None or value is ...:
+        return f"`{'...' if value is ... else None}`"
+    if isinstance(value, str | complex):
+        shown = repr(value) if len(repr(value)) < 40 else f"{repr(value)[:36]}…'"
+        return f"the {'string' if isinstance(value, str) else 'complex number'} `{shown}`"
+    return "a function" if callable(value) else f"a {type(value).__name__}"
 
 
 def _is_container(value: Any) -> bool:
@@ -362,7 +372,7 @@ def _is_symbol(value: Any) -> bool:
     return isinstance(value, ex.Var) and value.kind == "symbol"
 
 
-def _is_scalar(value: Any) -> bool:
+def _compares_as_value(value: Any) -> bool:
     from tilelang.program.buffer import Region
 
     return isinstance(value, (ex.Expr, bool, int, float, Region)) or hasattr(value, "item")

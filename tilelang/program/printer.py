@@ -138,4 +138,7 @@ def _launch_header(launch: st.Launch) -> str:
     names = ", ".join(v.name for v, _ in launch.blocks)
     block = threads if len(launch.threads) == 1 else f"({threads})"
     target = names if len(launch.blocks) == 1 else f"({names})"
+    if launch.attr("source") is not None:
+        entry = launch.attr("entry")
+        return f"with T.CUDASourceCodeKernel({grid}, threads={block}, entry_name={entry!r}):"
     return f"with T.Kernel({grid}, threads={block}) as {target}:"

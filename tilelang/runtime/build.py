@@ -74,6 +74,21 @@ def build(
         return _build_cached(function, mark, target, options, verbose)
 
 
+def build_for(
+    execution_backend: Any, function: Function, target: Target, caller_options: CompileOptions,
+    verbose: bool = False,
+) -> Built:  # fmt: skip
+    """A kernel for `function` that runs where `execution_backend` says: on `target`, or emulated."""
+    from tilelang.emulator.settings import emulator_of
+
+    emulator = emulator_of(execution_backend)
+    if emulator is None:
+        return build(function, target, caller_options, verbose)
+    from tilelang.emulator.build import build_emulated
+
+    return build_emulated(function, target, caller_options, emulator)
+
+
 def _build_cached(
     function: Function, mark: Fingerprint, target: Target, options: CompileOptions, verbose: bool
 ) -> Built:

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import platform
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +27,9 @@ from tilelang.compiler import Compiled
 from tilelang.options import CompileOptions
 from tilelang.runtime import cache_files
 from tilelang.runtime.fingerprint import Fingerprint, rebase_diagnostic
+from tilelang.runtime.identity import compiler_digest, host_identity, tool_versions
 from tilelang.runtime.report import warn_once
+from tilelang.runtime.shared_store import Remote, SharedStore, is_url, problem_of
 from tilelang.runtime.store import Damaged, Entry, Store
 from tilelang.target import Target
 from tilelang_diagnostics import diagnose, from_json, to_json
@@ -51,34 +51,48 @@ class Cached:
 
 @dataclass(frozen=True, slots=True)
 class CacheInfo:
-    """What `tilelang cache info` tells."""
+    """What `tilelang cache info` tells. `url` is that of a shared cache, of which `root` holds
+    what was fetched or made here, and `shared` the kernels and bytes behind it."""
 
     root: Path
     kernels: int
     bytes: int
     limit: int
     problem: str | None
+    url: str | None = None
+    shared: tuple[int, int] = (0, 0)
 
 
 def cache_root() -> Path:
-    """The folder of the cache: TILELANG_CACHE_DIR, else the platform's place for caches."""
+    """The folder of the cache: TILELANG_CACHE_DIR, else the platform's place for caches.
+
+    Of a cache behind a URL it is the folder in front, there too.
+    """
     given = options.CACHE_DIR.get()
-    if given:
+    if given and not is_url(given):
         return Path(given).expanduser()
     # platformdirs knows XDG, macOS and Windows; ~/.tilelang, where another TileLang keeps its
     # kernels, is left alone.
     import platformdirs
 
-    return platformdirs.user_cache_path("tilelang", appauthor=False)
+    usual = platformdirs.user_cache_path("tilelang", appauthor=False)
+    return usual / "shared" / hashlib.sha256(given.encode()).hexdigest()[:16] if given else usual
 
 
 class KernelCache:
-    """The kernels below one folder."""
+    """The kernels below one folder, or behind the URL that TILELANG_CACHE_DIR names."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or cache_root()
-        self.fronts = Store(self.root / "front")
-        self.kernels = Store(self.root / "kernels")
+        given = options.CACHE_DIR.get()
+        self.url: str | None = given if root is None and given and is_url(given) else None
+        self.fronts = self._store("front")
+        self.kernels = self._store("kernels")
+
+    def _store(self, kind: str) -> Store:
+        if self.url is None:
+            return Store(self.root / kind)
+        return SharedStore(self.root / kind, Remote(self.url), kind, self._unreachable)
 
     def front_key(self, mark: Fingerprint, target: Target, compile_options: CompileOptions) -> str:
         """The name of a kernel before it is compiled."""
@@ -175,9 +189,11 @@ class KernelCache:
     def info(self) -> CacheInfo:
         """Size and state."""
         sizes = [size for _, size, _ in self.kernels.entries()]
+        shared = list(self.kernels.sizes()) if isinstance(self.kernels, SharedStore) else []
         return CacheInfo(
-            self.root, len(sizes), sum(sizes), options.CACHE_LIMIT.get(), self.problem()
-        )
+            self.root, len(sizes), sum(sizes), options.CACHE_LIMIT.get(), self.problem(),
+            self.url, (len(shared), sum(shared)),
+        )  # fmt: skip
 
     def clear(self) -> int:
         """Drop every kernel; returns how many there were."""
@@ -186,6 +202,9 @@ class KernelCache:
 
     def problem(self) -> str | None:
         """Why nothing can be written, or None."""
+        broken = None if self.url is None else problem_of(self.url)
+        if broken is not None:
+            return f"{self.url} cannot be reached: {broken}"
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root) as probe:
@@ -212,6 +231,18 @@ class KernelCache:
             )
         )  # fmt: skip
 
+    def _unreachable(self, error: Exception) -> None:
+        warn_once(
+            diagnose(
+                "TL803",
+                f"the shared kernel cache at {self.url} cannot be used: {error}",
+                help="kernels work but are compiled here, and kept in "
+                f"{self.root}; the package for that kind of URL has to be installed, and its "
+                "credentials be where that package looks for them",
+            ),
+            key=f"TL803 {self.url}",
+        )
+
     def _unwritable(self, error: OSError) -> None:
         reason = error.strerror or str(error)
         warn_once(
@@ -232,51 +263,6 @@ def source_key_of(artifact: Artifact) -> str:
     """
     parts = (SCHEMA, cache_files.code_identity(artifact), tool_versions())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-@cache
-def compiler_digest() -> str:
-    """What our part of a binary depends on: our own sources, and the version of TVM.
-
-    Contents, not times, so that machines that share a cache agree.
-    """
-    here = Path(__file__).parent.parent
-    digest = hashlib.sha256(repr(tool_versions()).encode())
-    folders = ("codegen", "passes", "ops", "ir", "analysis", "layout", "program")
-    files = [*here.glob("*.py"), *(f for name in folders for f in (here / name).glob("**/*.py"))]
-    files += (here / "codegen" / "headers").rglob("*.h")
-    for path in sorted(files):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-@cache
-def tool_versions() -> tuple[str, ...]:
-    """The packages that turn generated code into a binary."""
-    import importlib.metadata
-
-    found = []
-    for package in ("apache-tvm", "apache-tvm-ffi"):
-        try:
-            found.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return tuple(found)
-
-
-@cache
-def host_identity() -> str:
-    """Which instructions this processor has, as far as the system tells without LLVM."""
-    text = f"{platform.system()} {platform.machine()} {platform.processor()}"
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.split(":")[0].strip() in ("model name", "flags", "Features", "CPU part"):
-                text += line
-            if not line.strip():
-                break
-    except OSError:
-        pass
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _from_entries(front: Entry, entry: Entry, mark: Fingerprint) -> Cached:

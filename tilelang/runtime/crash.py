@@ -95,7 +95,7 @@ def _report(error: BaseException, what: str, files: Sequence[str]) -> Iterator[s
     yield f"tilelang {VERSION}: internal error while {what}"
     yield f"command: {' '.join(sys.argv)}"
     yield f"python {platform.python_version()} on {platform.platform()}"
-    from tilelang.runtime.cache import tool_versions
+    from tilelang.runtime.identity import tool_versions
 
     yield from tool_versions()
     yield ""

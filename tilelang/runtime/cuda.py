@@ -12,7 +12,7 @@ import struct
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
@@ -36,6 +36,7 @@ from tilelang.runtime.cuda_plan import (
     launch_lines,
     make_plan,
 )
+from tilelang.runtime.cuda_ring import RING, Launched, Origin
 from tilelang.runtime.cuda_tensor_map import CannotEncode, TensorMaps
 from tilelang_diagnostics import code_of, error_for
 from tilelang_diagnostics.model import Diagnostic
@@ -45,7 +46,7 @@ _COOPERATIVE, _CLUSTER = 2, 4
 _ATTRIBUTE: Final = struct.Struct("<I4x3I52x")
 
 # Kernels launched since the last synchronisation: an asynchronous error is one of theirs.
-_recent: Final[deque[str]] = deque(maxlen=16)
+_recent: Final[deque[Launched]] = deque(maxlen=RING)
 
 
 def load_cuda(artifact: CudaArtifact, *, from_ptx: bool = False) -> CudaKernel:
@@ -76,10 +77,11 @@ class CudaKernel:
         self._lock = threading.Lock()
         self._libraries: dict[str, int] = {}
         # Of each launch, its function in the context of each device it was loaded on.
-        self._functions: tuple[dict[int, ctypes.c_void_p], ...] = tuple(
-            {} for _ in artifact.launches
-        )
+        self._handles: tuple[dict[int, int], ...] = tuple({} for _ in artifact.launches)
+        # The same in the form that ctypes passes on without making an object.
+        self._functions: tuple[dict[int, Any], ...] = tuple({} for _ in artifact.launches)
         self._devices: set[int] = set()
+        self._origin: list[Origin] = []
         self._attributes: list[Any] = []
         self._names: dict[str, Any] = {}
         self._plan: Callable[[Sequence[int | float], int], None] | None = None
@@ -106,6 +108,10 @@ class CudaKernel:
     def require_device(self) -> None:
         """Raise TL805 if there is no GPU to run on."""
         _driver(self.artifact.name)
+
+    def came_from(self, entry: str, values: Mapping[str, Any]) -> None:
+        """Remember what the user's file makes it with, for commands that run it again."""
+        self._origin[:] = [Origin.of(entry, values)]
 
     def inline(self, values: Sequence[str], device: str) -> tuple[list[str], list[str], Any]:
         """What `run` does, as code for a generated function: tests that it may be used, launches,
@@ -167,10 +173,12 @@ class CudaKernel:
             if library is None:
                 library = self._libraries[binary.arch] = checked(*found.load(code))
             # Never unloaded: a launch of it may still be under way when the last reference goes.
-            for launch, functions in zip(artifact.launches, self._functions, strict=True):
+            for n, launch in enumerate(artifact.launches):
                 kernel = checked(*found.kernel(library, launch.symbol))
-                function = checked(*found.prepare(kernel, launch.dynamic_shared))
-                functions[index] = ctypes.c_void_p(function)
+                sizes = launch.dynamic_shared, launch.static_shared
+                handle = checked(*found.prepare(kernel, *sizes))
+                self._handles[n][index] = handle
+                self._functions[n][index] = ctypes.c_void_p.from_param(handle)
 
     def _attribute_rows(self) -> list[tuple[int, int]]:
         """Address and number of the launch attributes of each launch."""
@@ -199,8 +207,10 @@ class CudaKernel:
                 block = block_of(launch, self._attributes[n] is not None)
             except CannotPass as refused:
                 raise cuda_errors.cannot_pass(artifact, refused.param) from None
+            frames: list[Frame] = []
             names |= {
-                f"frames{n}": [],
+                f"frames{n}": frames,
+                f"launched{n}": Launched(artifact, n, block, frames, self._origin),
                 f"frame{n}": block.frame,
                 f"pack{n}": block.form.pack_into,
                 f"functions{n}": self._functions[n],
@@ -226,7 +236,7 @@ class CudaKernel:
         if result == COOPERATIVE_LAUNCH_TOO_LARGE:
             with found.on(index):
                 resident = found.resident_blocks(
-                    function.value or 0, launch.threads, launch.dynamic_shared
+                    self._handles[number][index], launch.threads, launch.dynamic_shared
                 )
         raise cuda_errors.launch_failed(
             self.artifact, launch, grid, device, (found.describe(Result(result)), Result(result)),
@@ -272,10 +282,16 @@ def _attributes(launch: KernelLaunch) -> Any:
     return (ctypes.c_char * len(packed)).from_buffer_copy(packed) if packed else None
 
 
+def _torch() -> Any:
+    """PyTorch, if it is in the process and was built with CUDA."""
+    torch = sys.modules.get("torch")
+    return torch if hasattr(getattr(torch, "_C", None), "_cuda_getDevice") else None
+
+
 def _stream_function() -> Callable[[int], int]:
     """The handle of the stream that work on a device now goes to."""
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "cuda"):
+    torch = _torch()
+    if torch is None:
         return lambda device: 0
     # What PyTorch's own compiler launches its kernels on; the public way takes microseconds.
     raw: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
@@ -286,8 +302,8 @@ def _stream_function() -> Callable[[int], int]:
 
 def _current_device(found: Driver) -> Callable[[], int | None]:
     """Which device the calling thread works on."""
-    torch = sys.modules.get("torch")
-    if torch is not None and hasattr(torch._C, "_cuda_getDevice") and torch.cuda.is_initialized():
+    torch = _torch()
+    if torch is not None and torch.cuda.is_initialized():
         current: Callable[[], int] = torch._C._cuda_getDevice
         return current
     return found.current_device
@@ -337,7 +353,7 @@ def device_memory(name: str, size: int, data: bytes | None = None, device: int =
 
 def _workspace(name: str, size: int, device: int) -> Memory | _TorchMemory:
     """Memory for one call. Giving it back without PyTorch waits for the kernel that uses it."""
-    torch = sys.modules.get("torch")
+    torch = _torch()
     if torch is None:
         return device_memory(name, size, device=device)
     return _TorchMemory(torch.empty(max(1, size), dtype=torch.uint8, device=f"cuda:{device}"))

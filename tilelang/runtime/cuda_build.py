@@ -7,6 +7,8 @@ from typing import Any
 
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.cuda_binary import CudaBinary
+from tilelang.codegen.device_source import DeviceSource
+from tilelang.codegen.recompute import recomputing
 from tilelang.ir import attrs
 from tilelang.options import CompileOptions, PassConfigKey
 from tilelang.runtime.toolchain_cuda import compile_cuda, identity
@@ -39,4 +41,18 @@ def build_cuda(
     known = find_object(empty) if find_object is not None else None
     if known is not None:
         return CudaArtifact(device, known)
-    return CudaArtifact(device, (compile_cuda(device, target, choices=options),))
+    device, binary = compile_without_spills(device, target, options)
+    return CudaArtifact(device, (binary,))
+
+
+def compile_without_spills(
+    device: DeviceSource, target: Target, options: CompileOptions
+) -> tuple[DeviceSource, CudaBinary]:
+    """The binary of `device`; where it spills registers, of the form of it that spills fewest."""
+    binary = compile_cuda(device, target, choices=options)
+    other = recomputing(device) if binary.spills else None
+    if other is not None:
+        again = compile_cuda(other, target, choices=options)
+        if again.spills < binary.spills:
+            return other, again
+    return device, binary

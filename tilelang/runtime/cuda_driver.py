@@ -29,7 +29,10 @@ UNSUPPORTED_PTX_VERSION: Final = 222
 INVALID_HANDLE: Final = 400
 LAUNCH_OUT_OF_RESOURCES: Final = 701
 COOPERATIVE_LAUNCH_TOO_LARGE: Final = 720
+ILLEGAL_ADDRESS: Final = 700
+LAUNCH_TIMEOUT: Final = 702
 ASSERT: Final = 710
+MISALIGNED_ADDRESS: Final = 716
 # After one of these the context executes nothing any more.
 STICKY: Final = frozenset({700, 702, 710, 714, 715, 716, 717, 718, 719})
 
@@ -73,6 +76,39 @@ def driver() -> Driver:
     return Driver(library)
 
 
+# Of what `cuInit` answers, what usually is behind it.
+_BEHIND: Final = {
+    34: "the libcuda found is the stub that programs are linked with: take its folder off "
+    "LD_LIBRARY_PATH",
+    46: "another process has the device for itself",
+    100: "CUDA_VISIBLE_DEVICES hides every device, or the container was started without access to "
+    "one (docker run --gpus all)",
+    101: "CUDA_VISIBLE_DEVICES names a device that does not exist",
+    802: "the service that connects the GPUs, nvidia-fabricmanager, is not running",
+    803: "libcuda and the kernel module are of different versions: restart after an update, and let "
+    "a container take libcuda from its host",
+    804: "the compatibility libcuda of a newer toolkit does not support this GPU: take its folder "
+    "off LD_LIBRARY_PATH",
+    999: "the device may hang: see what nvidia-smi and the kernel log say",
+}
+
+
+def start_failure(library: Any, result: int) -> str:
+    """Why a loaded `libcuda` cannot be used, from what `cuInit` or `cuDeviceGetCount` answered."""
+    said = f"the CUDA driver cannot start: {_described(library, result)}"
+    behind = _BEHIND.get(result)
+    return said if behind is None else f"{said}; {behind}"
+
+
+def _described(library: Any, result: int) -> str:
+    name, text = ctypes.c_char_p(), ctypes.c_char_p()
+    library.cuGetErrorName(int(result), ctypes.byref(name))
+    library.cuGetErrorString(int(result), ctypes.byref(text))
+    if not name.value:
+        return f"CUDA error {int(result)}, which this driver has no name for"
+    return f"{name.value.decode()}: {(text.value or b'').decode()}"
+
+
 class Driver:
     """A loaded and initialised `libcuda`."""
 
@@ -82,7 +118,7 @@ class Driver:
         self._lock = threading.Lock()
         result = library.cuInit(0)
         if result:
-            raise NoDriver(f"the CUDA driver cannot start: {self.describe(Result(result))}")
+            raise NoDriver(start_failure(library, result))
         version = ctypes.c_int()
         library.cuDriverGetVersion(ctypes.byref(version))
         self.version: int = version.value
@@ -91,7 +127,9 @@ class Driver:
             raise NoDriver(f"the driver is for CUDA {shown}, and kernels need 12.0 or later")
         count = ctypes.c_int()
         result = library.cuDeviceGetCount(ctypes.byref(count))
-        if result or count.value == 0:
+        if result:
+            raise NoDriver(start_failure(library, result))
+        if count.value == 0:
             raise NoDriver("the CUDA driver sees no device")
         self.devices: tuple[Device, ...] = tuple(self._device(n) for n in range(count.value))
         self.launch: Any = library.cuLaunchKernelEx
@@ -99,12 +137,7 @@ class Driver:
 
     def describe(self, result: Result) -> str:
         """`CUDA_ERROR_…: what it means`."""
-        name, text = ctypes.c_char_p(), ctypes.c_char_p()
-        self.library.cuGetErrorName(int(result), ctypes.byref(name))
-        self.library.cuGetErrorString(int(result), ctypes.byref(text))
-        if not name.value:
-            return f"CUDA error {int(result)}"
-        return f"{name.value.decode()}: {(text.value or b'').decode()}"
+        return _described(self.library, result)
 
     def load(self, cubin: bytes) -> tuple[Result, int]:
         """A library of kernels, which every context that uses it loads by itself."""
@@ -120,11 +153,15 @@ class Driver:
         result = find(ctypes.byref(handle), ctypes.c_void_p(library), symbol.encode())
         return self._checked(result, handle)
 
-    def prepare(self, kernel: int, dynamic_shared: int) -> tuple[Result, int]:
+    def prepare(
+        self, kernel: int, dynamic_shared: int, static_shared: int = 0
+    ) -> tuple[Result, int]:
         """The function of a kernel in the current context, ready to use that much shared memory."""
         function = ctypes.c_void_p()
         result = self.library.cuKernelGetFunction(ctypes.byref(function), ctypes.c_void_p(kernel))
-        if result == SUCCESS and dynamic_shared > 48 * 1024:
+        # Dynamic shared memory begins at a multiple of 1 KiB behind what is static.
+        total = -(-static_shared // 1024) * 1024 + dynamic_shared
+        if result == SUCCESS and total > 48 * 1024:
             # Up to 48 KiB need no asking: CUDA programming guide, dynamic shared memory.
             result = self.library.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, dynamic_shared)
         return self._checked(result, function)

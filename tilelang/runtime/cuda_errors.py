@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.device_source import HostCheck, KernelLaunch, KernelParam
 from tilelang.runtime.cuda_driver import (
     ASSERT,
     COOPERATIVE_LAUNCH_TOO_LARGE,
+    ILLEGAL_ADDRESS,
     INVALID_IMAGE,
     LAUNCH_OUT_OF_RESOURCES,
+    LAUNCH_TIMEOUT,
+    MISALIGNED_ADDRESS,
     NO_BINARY_FOR_GPU,
     OUT_OF_MEMORY,
     STICKY,
@@ -19,8 +23,9 @@ from tilelang.runtime.cuda_driver import (
     Driver,
     Result,
 )
-from tilelang_diagnostics import CompileError, code_of, error_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang.runtime.cuda_ring import RING, Launched, assertions, distinct
+from tilelang_diagnostics import CompileError, code_of, diagnose, error_for
+from tilelang_diagnostics.model import Diagnostic, Label
 
 # CUDA programming guide, table of compute capabilities: maximum x-, y- and z-dimension of a grid.
 _GRID_LIMITS = ((1 << 31) - 1, (1 << 16) - 1, (1 << 16) - 1)
@@ -159,7 +164,7 @@ def launch_failed(
     grid: tuple[int, int, int],
     device: Device,
     found: tuple[str, Result],
-    recent: Sequence[str],
+    recent: Sequence[Launched],
     resident: int | None = None,
 ) -> CompileError:
     """Why the driver refused a launch, or what an earlier one has done to the context."""
@@ -189,21 +194,77 @@ def launch_failed(
     )  # fmt: skip
 
 
-def context_lost(name: str, said: str, result: Result, recent: Sequence[str]) -> CompileError:
+def context_lost(name: str, said: str, result: Result, recent: Sequence[Launched]) -> CompileError:
     """TL722 or TL812: a kernel that ran earlier did something the device does not survive."""
-    kernels = ", ".join(f"`{k}`" for k in dict.fromkeys(recent)) or "none of ours"
+    found = distinct(recent)
+    notes = (_launched(found, len(recent)), _LOST)
+    commands = tuple(f"to find it: {c}" for c in dict.fromkeys(k.command() for k in found) if c)
     if result == ASSERT:
-        return _error(
-            "TL722",
-            f"an assertion failed on the device, noticed at `{name}` ({said})",
-            f"its text was printed by the device; launched since the last synchronisation: "
-            f"{kernels}. The CUDA context is lost: start a new process",
+        return _assertion_failed(name, said, found, notes)
+    only = found[0].span if len(found) == 1 else None
+    return error_for(
+        (
+            diagnose(
+                "TL812",
+                f"a kernel failed while it ran, noticed at `{name}`: {said}",
+                only,
+                label="" if only is None else "by this launch, or by what PyTorch launched",
+                notes=(*notes, *commands),
+                help=_MEANINGS.get(result, _ANY)
+                + ("" if commands else "; `compute-sanitizer python FILE` finds the place"),
+            ),
         )
-    return _error(
-        "TL812",
-        f"a kernel failed while it ran, noticed at `{name}`: {said}; launched since the last "
-        f"synchronisation: {kernels}",
-        "the CUDA context is lost, start a new process. To find the place: "
-        "`tilelang run --sanitize FILE`, or `compute-sanitizer python FILE`; with "
-        "CUDA_LAUNCH_BLOCKING=1 the error appears at the call that causes it",
+    )
+
+
+_LOST: Final = "the CUDA context is lost: every later CUDA call of this process fails"
+_ANY: Final = "with CUDA_LAUNCH_BLOCKING=1 the error appears at the call that causes it"
+_MEANINGS: Final[Mapping[int, str]] = {
+    ILLEGAL_ADDRESS: "a thread touched memory that is no tensor's: an index or a pointer is wrong",
+    LAUNCH_TIMEOUT: "the kernel ran longer than the driver allows while the GPU shows a desktop: "
+    "a loop or a wait for a barrier does not end, or the work has to be split",
+    MISALIGNED_ADDRESS: "a vector was read or written at an address that is no multiple of its "
+    "size: a pointer of foreign code, or a view with an odd offset",
+}
+
+
+def _launched(found: Sequence[Launched], count: int) -> str:
+    """The kernels that may be to blame."""
+    if not found:
+        return "no kernel of ours was launched since the last synchronisation"
+    rows = []
+    for kernel in found:
+        span = kernel.span
+        place = "" if span is None else f" ({span.file}:{span.line})"
+        rows.append(f"`{kernel.symbol}`{place}")
+    most = f"; only the last {RING} launches are remembered" if count >= RING else ""
+    return f"launched since the last synchronisation: {', '.join(rows)}{most}"
+
+
+def _assertion_failed(
+    name: str, said: str, found: Sequence[Launched], notes: tuple[str, ...]
+) -> CompileError:
+    """TL722: at the assertion, if only one was launched; else at each."""
+    rows = [row for artifact in {id(k.artifact): k.artifact for k in found}.values()
+            for row in assertions(artifact)]  # fmt: skip
+    places = {(row.text, row.line.span): None for row in rows if row.line.span is not None}
+    message = f"an assertion failed on the device, noticed at `{name}`"
+    span, labels = None, tuple[Label, ...]()
+    if len(places) == 1:
+        ((text, span),) = places
+        message = f"{message}: {text}"
+    else:
+        labels = tuple(Label(at, text) for text, at in places if at is not None)
+    return error_for(
+        (
+            diagnose(
+                "TL722",
+                message,
+                span,
+                label="" if span is None else "false for some thread",
+                labels=labels,
+                notes=(f"the driver printed text, block and thread ({said})", *notes),
+                help="look at the values the condition is about, or pass other arguments",
+            ),
+        )
     )

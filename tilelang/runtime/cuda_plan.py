@@ -13,7 +13,7 @@ reads
         result = driver_launch(config, functions0[d], parameters, None)
         if result: failed0(result, d, frame, (g0x, 1, 1))
         frames0.append(frame)
-        note('add_kernel')
+        note(launched0)
 
 A frame is the memory of one launch configuration and parameter block, filled by one
 `struct.pack_into`: from the stream on, where everything before it is constant. Frames are taken out
@@ -59,8 +59,9 @@ class CannotPass(ValueError):
         self.param = param
 
 
-# Memory, where the block starts in it, the address of the configuration, pointers to parameters.
-Frame = tuple[Any, int, ctypes.c_void_p, Any]
+# Memory, where the block starts in it, and what the driver is given: the configuration and the
+# pointers to the parameters, in the one form that ctypes passes on without making an object.
+Frame = tuple[Any, int, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ class Block:
         if self.geometry is not None:
             _GEOMETRY.pack_into(memory, start, *self.geometry)
             start += _GEOMETRY.size
-        return memory, start, ctypes.c_void_p(base), pointers
+        config = ctypes.byref(memory, base - ctypes.addressof(memory))
+        return memory, start, config, ctypes.byref(pointers)
 
 
 def block_of(launch: KernelLaunch, has_attributes: bool) -> Block:
@@ -113,11 +115,26 @@ def launch_lines(
     """The code that launches everything on device `d`; `values` are expressions, one per slot.
 
     `attributes` are (address, number) of the launch attributes of each launch. For each launch n
-    the code uses `frames<n>`, `frame<n>()`, `pack<n>`, `functions<n>`, `failed<n>`; besides those
-    `driver_launch`, `note`, `stream(d)`, `unmet(check)`, `unfit(values)`, `tensor_map(number,
-    address, shape, strides)`, and `workspace(bytes, d)` with an object that has an `address`.
+    the code uses `frames<n>`, `frame<n>()`, `pack<n>`, `functions<n>`, `failed<n>`, `launched<n>`;
+    besides those `driver_launch`, `note`, `stream(d)`, `unmet(check)`, `unfit(values)`,
+    `tensor_map(number, address, shape, strides)`, and `workspace(bytes, d)` with an object that has
+    an `address`.
     """
     return _Writer(device, values).lines(attributes)
+
+
+def values_of(launch: KernelLaunch, block: Block, frame: Frame) -> dict[str, int | float]:
+    """The dimensions and scalars that a frame was last filled with, by name."""
+    memory = frame[0]
+    base = -ctypes.addressof(memory) % _ALIGN
+    found: dict[str, int | float] = {}
+    for param, offset in zip(launch.params, block.offsets, strict=True):
+        if param.kind in ("scalar", "dim"):
+            code, _ = _format(param)
+            (value,) = struct.unpack_from(f"<{code}", memory, base + offset)
+            is_bits = dtype_of(param.dtype).name == "bfloat16"
+            found[param.source] = _from_bfloat16(value) if is_bits else value
+    return found
 
 
 def make_plan(lines: Sequence[str], count: int, names: Mapping[str, Any]) -> Callable[..., None]:
@@ -181,7 +198,7 @@ class _Writer:
             f"result = driver_launch(config, functions{n}[d], parameters, None)",
             f"if result: failed{n}(result, d, frame, ({', '.join(grid)}))",
             f"frames{n}.append(frame)",
-            f"note({launch.symbol!r})",
+            f"note(launched{n})",
         ]
         return [*out, f"if {' and '.join(tests) or 'True'}:", *(f"    {line}" for line in body)]
 
@@ -240,6 +257,11 @@ def _bfloat16_bits(value: float) -> int:
     if value != value:
         return 0x7FC0
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF
+
+
+def _from_bfloat16(bits: int) -> float:
+    value: float = struct.unpack("<f", struct.pack("<I", bits << 16))[0]
+    return value
 
 
 def _truncdiv(a: int, b: int) -> int:

@@ -20,8 +20,8 @@ _TYPES: Final = {
     "float32": 7, "float64": 8, "bfloat16": 9, "tfloat32": 11,
 }  # fmt: skip
 _BY_BYTES: Final = {1: 0, 2: 1, 4: 2, 8: 4}
-_SWIZZLES: Final = {0: 0, 32: 1, 64: 2, 128: 3}
-_PROMOTIONS: Final = {0: 0, 64: 1, 128: 2, 256: 3}
+SWIZZLES: Final = {0: 0, 32: 1, 64: 2, 128: 3}
+PROMOTIONS: Final = {0: 0, 64: 1, 128: 2, 256: 3}
 _KEPT: Final = 16
 
 
@@ -70,8 +70,8 @@ class TensorMaps:
             (ctypes.c_uint32 * rank)(*found.box),
             (ctypes.c_uint32 * rank)(*(1,) * rank),
             0,  # not interleaved
-            _SWIZZLES[found.swizzle],
-            _PROMOTIONS[found.l2_promotion],
+            SWIZZLES[found.swizzle],
+            PROMOTIONS[found.l2_promotion],
             0,  # zeros beyond the edges
         )
         if result:

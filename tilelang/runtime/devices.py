@@ -15,6 +15,7 @@ from typing import Any
 
 from tilelang import options
 from tilelang.backends import KINDS_WITH_BACKEND
+from tilelang.runtime.cuda_driver import start_failure
 from tilelang.target import Probe, Resolved, is_auto, resolve_target
 
 _quiet: list[bool] = []
@@ -75,7 +76,7 @@ def probe_cuda(load: Callable[[str], Any] = ctypes.CDLL) -> Probe:
         status = driver.cuDeviceGetCount(ctypes.byref(count))
     if status != 0 or count.value == 0:
         evidence = _nvidia_hardware() or "the CUDA driver library is installed"
-        why = f"the driver says error {status}" if status else "no device is visible to the driver"
+        why = start_failure(driver, status) if status else "no device is visible to the driver"
         return Probe("cuda", hidden=f"{evidence}, but {why}")
     device = ctypes.c_int(0)
     driver.cuDeviceGet(ctypes.byref(device), 0)

@@ -20,12 +20,12 @@ from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
 from tilelang.runtime.arguments import bind
 from tilelang.runtime.kernel import JITKernel
-from tilelang.runtime.keys import binder, freeze_named
+from tilelang.runtime.keys import bad_call, binder, freeze_named
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
 from tilelang.runtime.tensors import is_tensor
 from tilelang_diagnostics import diagnose, did_you_mean, error_for, failure, raise_for
-from tilelang_diagnostics.model import Span
+from tilelang_diagnostics.model import Diagnostic, Span
 
 Build = Callable[[Function], JITKernel]
 
@@ -126,15 +126,10 @@ class EagerKernel:
                 try:
                     bound = self._bind(*args, **rest)
                 except TypeError:
-                    raise self._bad_call(error) from None
+                    raise bad_call(self.python, error) from None
                 self._check_consts(bound, extra)
                 return bound, extra
-            raise self._bad_call(error) from None
-
-    def _bad_call(self, error: TypeError) -> Exception:
-        text = str(error).replace("()", "", 1)
-        code = "TL720" if "keyword" in text else "TL701"
-        return failure(code, text)
+            raise bad_call(self.python, error) from None
 
     def _check_consts(self, bound: Mapping[str, Any], extra: Mapping[str, int]) -> None:
         special = self._specialisation(bound)
@@ -185,11 +180,33 @@ class EagerKernel:
         declared = {p.name for p in special.signature.params}
         wrong = [n for n, v in bound.items() if is_tensor(v) and n not in declared]
         if wrong:
-            raise error_for(tuple(diagnose(
+            raise error_for(tuple(self._undeclared(name, special.span) for name in wrong))
+
+    def _undeclared(self, name: str, span: Span | None) -> Diagnostic:
+        """TL167: there is no declaration, or it names no shape and dtype that can be known."""
+        source, node = source_of(self.python)
+        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        found = [a.annotation for a in arguments if a.arg == name and a.annotation is not None] + [
+            n.annotation for n in ast.walk(node)
+            if isinstance(n, ast.AnnAssign)
+            and isinstance(n.target, ast.Name)
+            and n.target.id == name
+        ]  # fmt: skip
+        if not found:
+            return diagnose(
                 "TL167",
                 f"parameter {name} of {self.name} is given a tensor but is not declared as one",
-                span=special.span,
-                help=f"declare it: {name}: T.Tensor(shape, dtype)") for name in wrong))  # fmt: skip
+                span=span,
+                help=f"declare it: {name}: T.Tensor(shape, dtype)",
+            )
+        return diagnose(
+            "TL167",
+            f"parameter {name} of {self.name} is given a tensor, but `{name}: "
+            f"{ast.unparse(found[0])}` declares none with a shape and dtype known before the call",
+            span=source.span(found[0]),
+            help=f'write `{name}: T.Tensor((M, N), dtype)`, with `M, N = T.const("M, N")` before '
+            "it for extents that the tensor itself decides",
+        )
 
     # Constant dimensions.
 
@@ -258,6 +275,7 @@ class EagerKernel:
         kernel = special.kernels.get(sizes)
         if kernel is None:
             kernel = special.kernels[sizes] = self.build(self._trace(special, dims))
+            kernel.came_from(self.name, {**special.constants, **dims})
         return kernel
 
     def _trace(self, special: Specialisation, dims: Mapping[str, int]) -> Function:

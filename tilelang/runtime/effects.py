@@ -1,4 +1,4 @@
-"""Which parameters does a kernel write to, and which hold addresses?"""
+"""Which parameters does a kernel write to or add to, and which hold addresses?"""
 
 from __future__ import annotations
 
@@ -21,6 +21,19 @@ def written_parameters(function: Function) -> frozenset[Buffer]:
         if access.kind != "read" and access.certain
     }
     return frozenset(p for p in function.params if isinstance(p, Buffer) and p in found)
+
+
+def updated_parameters(function: Function) -> frozenset[Buffer]:
+    """The tensor parameters whose old elements take part in what is stored there."""
+    kinds: dict[Buffer, set[str]] = {}
+    for stmt in walk_statements(function.body):
+        for access in accesses(stmt):
+            kinds.setdefault(storage(access.buffer), set()).add(access.kind)
+    return frozenset(
+        p for p in function.params
+        if isinstance(p, Buffer) and (found := kinds.get(p))
+        and ("update" in found or found >= {"read", "write"})
+    )  # fmt: skip
 
 
 def pointer_tables(function: Function) -> frozenset[Buffer]:

@@ -23,12 +23,15 @@ written out in the function (`Inline`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.expr import Var
 from tilelang.runtime.dims import dim_source, dim_vars, tuple_source
+from tilelang.runtime.fast_guard import MISSES, same_kind
 from tilelang.runtime.place import CPU, Place
 from tilelang.runtime.signature import Parameter, Signature
 from tilelang.runtime.tensors import Family, elements_per_item, numpy_dtype, storage_names
@@ -49,16 +52,20 @@ def make_fast_call(
     place: Place = CPU,
     inline: Inline | None = None,
     slow: Callable[..., Any] | None = None,
+    sample: Sequence[Any] | None = None,
 ) -> Callable[..., Any] | None:
     """The generated function, or None for a signature that is left to the slow path.
 
     It takes the inputs by position and returns one result, a list of them, None, or NO_FAST_PATH.
     `slots` is what `launch` takes, in order; off the CPU `inline` does its work. With `slow` it is
-    a method, which calls that method where it would give up.
+    a method, which calls that method where it would give up. With `sample`, the arguments of a
+    call that was fine, tensors like those are told in one step.
     """
     if place.kind != "cpu" and (family != "torch" or inline is None):
         return None
     writer = _Writer(signature, family, written, place, inline)
+    if sample is not None and place.kind != "cpu":
+        writer.recognise(sample)
     try:
         source = writer.function(slots, slow is not None)
     except _Unsupported:
@@ -67,7 +74,8 @@ def make_fast_call(
                  "ABSENT": _ABSENT, "Doubt": _Doubt, "given": _given, "slow": slow,
                  "__builtins__": {"min": min, "max": max, "int": int, "float": float, "abs": abs,
                                   "__import__": __import__,  # C code below imports through it
-                                  "Exception": Exception, "IndexError": IndexError}}  # fmt: skip
+                                  "Exception": Exception, "IndexError": IndexError,
+                                  "next": next}}  # fmt: skip
     exec(compile(source, f"<call of {signature.name}>", "exec"), namespace)
     made: Callable[..., Any] = namespace["call"]
     return made
@@ -104,11 +112,24 @@ class _Writer:
         self.place = place
         self.has_device = False
         self.addresses: dict[int, list[str]] = {}  # what has to be a multiple of what
+        self.allocated: list[str] = []  # addresses that are 0 only for tensors without elements
         self.constants: dict[str, Any] = {}
+        self.kinds: list[str] = []  # what `same` tells of all tensors at once
+        self.known: dict[str, int] = {}  # sizes and strides of the tensors it recognises
+        self.sample: dict[int, Any] | None = None  # tensors that `same` recognises, by position
         self.checks: list[str] = []
         self.names: dict[Var, str] = {}  # runtime dimensions and scalars already known
         self.values: dict[Parameter, str] = {}  # what goes into a slot
         self.late: list[tuple[Dim, str]] = []  # sizes to compare once every dimension is known
+
+    def recognise(self, sample: Sequence[Any]) -> None:
+        """Compare with the tensors of `sample` first."""
+        inputs = enumerate(self.signature.inputs)
+        tensors = {i: sample[i] for i, p in inputs if isinstance(p, Buffer)}
+        same = same_kind(tuple(tensors.values())) if tensors else None
+        if same is not None:
+            self.constants |= {"same": same, "misses": count(1)}
+            self.sample = tensors
 
     def function(self, slots: Sequence[Parameter], is_method: bool = False) -> str:
         inputs = self.signature.inputs
@@ -122,7 +143,7 @@ class _Writer:
             if isinstance(parameter, Buffer):
                 self.tensor(i, parameter)
         for dim, name in self.late:
-            self.require(f"{name} == {self.dim(dim)}")
+            self.require_size(name, dim)
         for promise in self.signature.promises:
             self.require(self.dim(promise.condition))
         self.aligned()
@@ -133,13 +154,32 @@ class _Writer:
         else:
             body += self.inlined(values)
         body.append(f"return {self.returned()}")
-        checks = [f"        {line}" for line in self.checks] or ["        pass"]
+        checks = [f"        {line}" for line in self.tests()] or ["        pass"]
         if is_method:
             return _method(argument_names, checks, body)
         return "\n".join(
             [f"def call({', '.join(argument_names)}):", "    try:", *checks,
              "    except Exception: return NO_FAST_PATH", *(f"    {line}" for line in body)]
         )  # fmt: skip
+
+    def tests(self) -> list[str]:
+        """All lines that look at the arguments."""
+        if self.sample is None:
+            return [*self.kinds, *self.checks]
+        device = next(iter(self.sample.values())).get_device()
+        used = {*self.names.values(), *re.findall(r"\w+", " ".join(self.checks))}
+        return [
+            f"if same({', '.join(f'a{i}' for i in self.sample)}):",
+            f"    d = {device}",
+            *(f"    {name} = {n}" for name, n in self.known.items() if name in used),
+            "else:",
+            # The complete check lets this call through, and a function for its tensors is made.
+            f"    if next(misses) == {MISSES}: return NO_FAST_PATH",
+            *(f"    {line}" for line in self.kinds), *self.checks,
+        ]  # fmt: skip
+
+    def require_kind(self, condition: str) -> None:
+        self.kinds.append(f"if not ({condition}): return NO_FAST_PATH")
 
     def require(self, condition: str) -> None:
         self.checks.append(f"if not ({condition}): return NO_FAST_PATH")
@@ -160,7 +200,7 @@ class _Writer:
         name = f"a{index}"
         if elements_per_item(buffer.dtype) != 1 or buffer.dtype.lanes != 1:
             raise _Unsupported
-        self.require(f"{name}.__class__ is TENSOR or {name}.__class__ in TENSORS")
+        self.require_kind(f"{name}.__class__ is TENSOR or {name}.__class__ in TENSORS")
         self.constants[f"D{index}"] = dtypes = self.dtypes(buffer)
         if self.family == "torch":
             same = f"{name}.dtype is D{index}" if len(dtypes) == 1 else f"{name}.dtype in D{index}"
@@ -170,22 +210,25 @@ class _Writer:
             # On a GPU, where every tenth of a microsecond counts, only strided ones are asked.
             asks = buffer.strides is not None or self.place.kind == "cpu"
             plain = f" and not {name}.is_neg()" if asks else ""
-            self.require(f"{same} and {self.on_place(name)}{plain}")
+            self.require_kind(f"{same} and {self.on_place(name)}{plain}")
         else:
             self.constants[f"D{index}"] = dtypes[0] if len(dtypes) == 1 else dtypes
-            self.require(f"{name}.dtype {'==' if len(dtypes) == 1 else 'in'} D{index}")
+            self.require_kind(f"{name}.dtype {'==' if len(dtypes) == 1 else 'in'} D{index}")
             if buffer in self.written:
-                self.require(f"{name}.flags.writeable")
+                self.require_kind(f"{name}.flags.writeable")
         if buffer.strides is None:
             contiguous = "is_contiguous()" if self.family == "torch" else "flags.c_contiguous"
-            self.require(f"{name}.{contiguous}")
+            self.require_kind(f"{name}.{contiguous}")
         self.sizes(f"s{index}", f"{name}.shape", buffer.shape)
         if buffer.strides is not None:
             self.strides(index, buffer)
+        if self.sample is not None:
+            self.remember(index, "s", self.sample[index].shape)
+            self.remember(index, "t", self.sample[index].stride())
         address = "data_ptr()" if self.family == "torch" else "__array_interface__['data'][0]"
         self.checks.append(f"p{index} = {name}.{address}")
-        if self.family == "torch":  # one whose memory was freed has address 0
-            self.require(f"p{index} or not {name}.numel()")
+        if self.family == "torch":
+            self.allocated.append(f"p{index}")
         size = self.place.alignment_of(buffer)
         if size > 1:
             self.addresses.setdefault(size, []).append(f"p{index}")
@@ -197,13 +240,16 @@ class _Writer:
             return f"{name}.get_device() == d"
         if self.place.kind != "cpu":
             # Nothing is loaded on device -1, the CPU.
-            self.checks.append(f"d = {name}.get_device()")
+            self.kinds.append(f"d = {name}.get_device()")
             self.has_device = True
             return "d >= 0"
         return f"{name}.is_cpu"
 
     def aligned(self) -> None:
         """Addresses that need the same alignment are tested at once: it is a power of two."""
+        if self.allocated:  # a tensor whose memory was freed has address 0
+            each = (f"({p} or not a{p[1:]}.numel())" for p in self.allocated)
+            self.require(f"{' and '.join(self.allocated)} or {' and '.join(each)}")
         for size, names in self.addresses.items():
             self.require(f"({' | '.join(names)}) % {size} == 0")
 
@@ -221,18 +267,29 @@ class _Writer:
         """Compare or bind every size of `source`, which has as many as `dims`."""
         if all(isinstance(d, int) for d in dims):
             self.constants[prefix] = tuple(dims)
-            self.require(f"{source} == {prefix}")
+            self.require_kind(f"{source} == {prefix}")
             return
         names = [f"{prefix}_{axis}" for axis in range(len(dims))]
-        self.checks.append(f"{', '.join(names)}, = {source}")
+        self.kinds.append(f"{', '.join(names)}, = {source}")
         for name, dim in zip(names, dims, strict=True):
             self.size(name, dim)
+
+    def remember(self, index: int, prefix: str, numbers: Sequence[int]) -> None:
+        """Sizes or strides that a recognised tensor has."""
+        self.known |= {f"{prefix}{index}_{axis}": n for axis, n in enumerate(numbers)}
+
+    def require_size(self, name: str, dim: Dim) -> None:
+        """That a size is what its dimension says; it is not asked of recognised tensors, unless
+        a scalar argument decides."""
+        scalars = [p for p in self.signature.inputs if isinstance(p, Var)]
+        decides = any(v in scalars for v in dim_vars(dim))
+        (self.require if decides else self.require_kind)(f"{name} == {self.dim(dim)}")
 
     def size(self, name: str, dim: Dim) -> None:
         if isinstance(dim, Var) and dim not in self.names:
             self.names[dim] = name
         elif all(v in self.names for v in dim_vars(dim)):
-            self.require(f"{name} == {self.dim(dim)}")
+            self.require_size(name, dim)
         else:
             self.late.append((dim, name))
 
@@ -240,12 +297,12 @@ class _Writer:
         assert buffer.strides is not None
         source = f"a{index}.stride()" if self.family == "torch" else f"a{index}.strides"
         names = [f"t{index}_{axis}" for axis in range(buffer.ndim)]
-        self.checks.append(f"{', '.join(names)}, = {source}")
+        self.kinds.append(f"{', '.join(names)}, = {source}")
         item = buffer.dtype.scalar.bytes
         for name, dim in zip(names, buffer.strides, strict=True):
             if self.family == "numpy" and item > 1:
-                self.require(f"{name} % {item} == 0")
-                self.checks.append(f"{name} //= {item}")
+                self.require_kind(f"{name} % {item} == 0")
+                self.kinds.append(f"{name} //= {item}")
             self.size(name, dim)
 
     def results(self) -> list[str]:

@@ -70,6 +70,12 @@ def make_inputs(
     return inputs
 
 
+def on_device(value: Any, dtype: DType, device: str) -> Any:
+    """A tensor of either library as a PyTorch tensor on a device."""
+    made = value if hasattr(value, "data_ptr") else _as_family(value, dtype, "torch")
+    return _on_device(made, device)
+
+
 def _on_device(tensor: Any, device: str) -> Any:
     """The same elements with the same strides in the memory of a device."""
     import torch

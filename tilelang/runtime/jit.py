@@ -13,23 +13,23 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tilelang.language.primfunc import PrimFunc
 from tilelang.language.source import source_of
 from tilelang.options import CompileOptions, make_options
 from tilelang.program.stmt import Function
 from tilelang.runtime import dynamo
-from tilelang.runtime.build import build
+from tilelang.runtime.build import build_for
 from tilelang.runtime.devices import resolve
 from tilelang.runtime.eager import EagerKernel
 from tilelang.runtime.kernel import JITKernel
-from tilelang.runtime.keys import binder, freeze_named
+from tilelang.runtime.keys import bad_call, binder, freeze_named
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, make_signature
 from tilelang.runtime.style import Style, style_of
 from tilelang.target import Target
-from tilelang_diagnostics import CompileError, diagnose, error_for, failure
+from tilelang_diagnostics import CompileError, diagnose, error_for
 from tilelang_diagnostics.model import Diagnostic
 
 
@@ -39,7 +39,7 @@ def jit(
     out_idx: OutIdx = None,
     target: Any = None,
     target_host: Any = None,
-    execution_backend: str | None = None,
+    execution_backend: Any = None,
     verbose: bool | None = None,
     pass_configs: Mapping[Any, Any] | None = None,
     debug_root_path: str | None = None,
@@ -54,13 +54,16 @@ def jit(
         pass_configs: compile options by key, see `tilelang.PassConfigKey`.
         compile_flags: further flags for the device compiler.
         verbose: say what is compiled.
-        target_host, execution_backend, debug_root_path: accepted, and without effect here.
+        execution_backend: "emulator", or a `tilelang.Emulator`, runs code for a GPU on the CPU.
+        target_host, debug_root_path: accepted, and without effect here.
     """
     options = make_options(pass_configs, compile_flags)
     captured = dict(sys._getframe(1).f_locals)
 
     def decorate(function: Any) -> Any:
-        return JitFunction(function, out_idx, target, options, bool(verbose), captured)
+        return JitFunction(
+            function, out_idx, target, options, bool(verbose), captured, execution_backend
+        )
 
     return decorate if func is None else decorate(func)
 
@@ -68,7 +71,7 @@ def jit(
 def compile(
     func: Any,
     out_idx: OutIdx = None,
-    execution_backend: str | None = None,
+    execution_backend: Any = None,
     target: Any = None,
     target_host: Any = None,
     verbose: bool | None = None,
@@ -77,7 +80,9 @@ def compile(
 ) -> JITKernel:
     """Compile a `@T.prim_func`; the arguments are those of `jit`."""
     options = make_options(pass_configs, compile_flags)
-    return compile_prim_func(as_prim_func(func), out_idx, target, options, bool(verbose))
+    return compile_prim_func(
+        as_prim_func(func), out_idx, target, options, bool(verbose), execution_backend
+    )
 
 
 def compile_prim_func(
@@ -86,12 +91,13 @@ def compile_prim_func(
     target: Any,
     options: CompileOptions,
     verbose: bool = False,
+    execution_backend: Any = None,
 ) -> JITKernel:
     """A kernel from a traced function and checked options."""
     make_signature(prim_func.function, out_idx)
     resolved: Target = resolve(target).target
     warn(prim_func.parsed.diagnostics)
-    built = build(prim_func.function, resolved, options, verbose)
+    built = build_for(execution_backend, prim_func.function, resolved, options, verbose)
     return JITKernel(prim_func.function, built, out_idx, options, prim_func)
 
 
@@ -121,17 +127,18 @@ class JitFunction:
         options: CompileOptions,
         verbose: bool,
         captured: Mapping[str, Any],
+        execution_backend: Any = None,
     ) -> None:
         problem = None if isinstance(python, PrimFunc) else _no_function(python)
         if problem is not None:
-            raise error_for((_no_kernel(f"@tilelang.jit on {problem}",
-                                        "decorate a function made with `def`"),))  # fmt: skip
+            raise error_for((_no_kernel(f"@tilelang.jit on {problem}", _way_out(python)),))
         self.python = python
         self.out_idx = out_idx
         self.target = target
         self.options = options
         self.verbose = verbose
         self.captured = captured
+        self.execution_backend = execution_backend
         self._style: Style | None = None
         self._eager: EagerKernel | None = None
         self._bind: Callable[..., dict[str, Any]] | None = None
@@ -226,9 +233,7 @@ class JitFunction:
         try:
             values = self._bind(*args, **kwargs)
         except TypeError as error:
-            text = str(error).replace("()", "", 1)
-            code = "TL720" if "keyword" in text else "TL701"
-            raise failure(code, text) from None
+            raise bad_call(self.python, error) from None
         key = freeze_named(self.__name__, values)
         kernel = self._kernels.get(key)
         if kernel is not None:
@@ -241,7 +246,9 @@ class JitFunction:
                 self._style = "kernel"
                 return self.eager(*args, **kwargs)
             raise
-        return self._kernel_of(made, key)
+        kernel = self._kernel_of(made, key)
+        kernel.came_from(self.__name__, values)
+        return kernel
 
     def _call_factory(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
         assert not isinstance(self.python, PrimFunc)
@@ -257,8 +264,9 @@ class JitFunction:
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = compile_prim_func(
-                prim_func, self.out_idx, self.target, self.options, self.verbose
-            )
+                prim_func, self.out_idx, self.target, self.options, self.verbose,
+                self.execution_backend,
+            )  # fmt: skip
             self._kernels[key] = kernel
         return kernel
 
@@ -269,7 +277,9 @@ class JitFunction:
 
     def _build(self, function: Function) -> JITKernel:
         target = resolve(self.target).target
-        built = build(function, target, self.options, self.verbose)
+        built = build_for(
+            self.execution_backend, function, target, self.options, self.verbose
+        )
         return JITKernel(function, built, self.out_idx, self.options)
 
     def _span(self) -> Any:
@@ -289,6 +299,8 @@ def _no_function(value: Any) -> str | None:
         return f"`{value.__name__}`, which is a class"
     if not callable(value) or not hasattr(value, "__name__"):
         return f"a {type(value).__name__}"
+    if _is_method(value):
+        return f"`{value.__qualname__}`, which is a method"
     if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
         return f"`{value.__name__}`, which is async"
     return None
@@ -296,3 +308,21 @@ def _no_function(value: Any) -> str | None:
 
 def _no_kernel(message: str, help: str, span: Any = None) -> Diagnostic:
     return diagnose("TL173", message, span=span, help=help)
+
+
+def _is_method(value: Any) -> bool:
+    """A function of a class body that takes an instance."""
+    outer = getattr(value, "__qualname__", "").rpartition(".")[0]
+    first = next(iter(getattr(getattr(value, "__code__", None), "co_varnames", ())), "")
+    return outer not in ("", "<locals>") and not outer.endswith("<locals>") and first in _INSTANCES
+
+
+_INSTANCES: Final = ("self", "cls")
+
+
+def _way_out(value: Any) -> str:
+    if isinstance(value, str):
+        return f"give the target by keyword: @tilelang.jit(target={value!r})"
+    if _is_method(value):
+        return "define it with `def` outside of the class, and pass what it reads of the instance"
+    return "decorate a function made with `def`"

@@ -33,8 +33,14 @@ from tilelang_diagnostics import CompileError, failure
 from tilelang_diagnostics.model import Diagnostic, Span
 
 if TYPE_CHECKING:
+    from tilelang.inspection.model import Inspection
+    from tilelang.runtime.export import Targets
     from tilelang.runtime.inputs import TensorSupplyType
     from tilelang.runtime.profiler import Profiler
+
+
+# How often a kernel on a GPU gets a call path of its own for the tensors it is given now.
+_MOST_LEARNED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +80,13 @@ class JITKernel:
         self._built = built
         self._launch = built.runner.run
         self._written = written_parameters(function)
-        self._place: Place = place_of(built.compiled.artifact)
+        # The emulator runs code for a GPU on tensors of the CPU.
+        own = getattr(built.runner, "place", None)
+        self._place: Place = own or place_of(built.compiled.artifact)
         self._slots = _slot_order(self.signature, built.compiled.artifact)
         self._arity = len(self.signature.inputs)
         self._fast: dict[type, Any] = {}
+        self._learned = 0
         self._leader = next(
             (i for i, p in enumerate(self.signature.inputs) if isinstance(p, Buffer)), 0
         )
@@ -110,25 +119,39 @@ class JITKernel:
         bound = bind(self.signature, args, kwargs, self._written, self._place)
         self._launch([bound.value(p) for p in self._slots], bound.device or 0)
         if not kwargs and args:
-            self._learn(args[self._leader].__class__, bound.family)
+            self._learn(args, bound.family)
         results = bound.results
         if not results:
             return None
         return results[0] if len(results) == 1 else results
 
-    def _learn(self, cls: type, family: Family) -> None:
-        """A call of this kind of tensors has gone well: make the next one fast."""
+    def _learn(self, args: Sequence[Any], family: Family) -> None:
+        """A call with such tensors has gone well: make the next one fast."""
+        cls = args[self._leader].__class__
+        if self._place.kind != "cpu" and self._learned < _MOST_LEARNED:
+            self._learned += 1
+            self._fast.pop(cls, None)
         if cls in self._fast:
             return
         inline = getattr(self._built.runner, "inline", None)
         made = make_fast_call(
             self.signature, self._slots, family, self._launch, self._written, self._place, inline,
-            None if inline is None else JITKernel.__call__,
+            None if inline is None else JITKernel.__call__, args if family == "torch" else None,
         )  # fmt: skip
         self._fast[cls] = made if inline is None else None
         if made is not None and inline is not None:
             # A launch takes microseconds, and one call of a function less is a part of that.
             self.__class__ = type("JITKernel", (JITKernel,), {"__call__": made})
+
+    def require_device(self) -> None:
+        """Raise TL805 if there is no device that could run it."""
+        self._built.runner.require_device()
+
+    def came_from(self, entry: str, values: Mapping[str, Any]) -> None:
+        """The function of the user's file it was made by, for commands that run it again."""
+        remember = getattr(self._built.runner, "came_from", None)
+        if remember is not None:
+            remember(entry, values)
 
     # What it is.
 
@@ -191,6 +214,12 @@ class JITKernel:
         """The PTX the binary was made from; empty on the CPU."""
         artifact = self.artifact
         return artifact.binaries[0].ptx if isinstance(artifact, CudaArtifact) else ""
+
+    def inspect(self) -> Inspection:
+        """What is in its machine code, by line of Python; ValueError with TL417 on the CPU."""
+        from tilelang.inspection.inspect import inspect_artifact
+
+        return inspect_artifact(self.artifact, self.function, self.target, self.diagnostics)
 
     def show_ptx(self) -> None:
         """Print the PTX."""
@@ -257,6 +286,16 @@ class JITKernel:
             if path is not None:
                 write_text(Path(path), text)
 
+    def export(self, path: str | Path, *, targets: Targets = None) -> Path:
+        """Write it as a shared object that runs with only `apache-tvm-ffi` installed.
+
+        `path` is that of a `.so` file, or a folder; `targets` are architectures to compile it for,
+        by default its own. Returns the path of the shared object; see `tilelang.export`.
+        """
+        from tilelang.runtime.export import export
+
+        return export(self, path, targets=targets)
+
     # How fast it is, and whether it is right.
 
     def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
@@ -277,9 +316,14 @@ class JITKernel:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file the user asked for; TL810 if it cannot be written."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """As `write_text`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(data)
     except OSError as error:
         reason = error.strerror or str(error)
         raise failure("TL810", f"{path} cannot be written: {reason}") from None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from tilelang_diagnostics import failure
+from tilelang_diagnostics import CompileError, did_you_mean, failure
 
 
 def freeze(value: Any) -> Hashable:
@@ -46,9 +47,24 @@ def freeze_named(kernel: str, values: Mapping[str, Any]) -> Hashable:
                 help=f"declare a tensor of the kernel, `{name}: T.Tensor(shape, dtype)`; a factory "
                 "takes what kernels differ in, and its kernel the tensors"
                 if tensor
+                else "give each tensor a parameter of its own, and declare it"
+                if isinstance(value, tuple | list) and any(_is_tensor(v) for v in value)
                 else "pass numbers, strings, dtypes, or tuples, lists and dicts of them",
             ) from None
     return tuple(frozen)
+
+
+def bad_call(function: Callable[..., Any], error: TypeError) -> CompileError:
+    """TL701 or TL720 for a call that Python would not make, with how to call it."""
+    text = str(error).replace("()", "", 1)
+    signature = inspect.signature(function)
+    known = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    named = re.search(r"unexpected keyword argument '(\w+)'", text)
+    return failure(
+        "TL720" if "keyword" in text else "TL701",
+        f"{text}{did_you_mean(named[1], known) if named else ''}",
+        help=f"call it as {getattr(function, '__name__', 'it')}{signature}",
+    )
 
 
 def binder(

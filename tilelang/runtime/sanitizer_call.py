@@ -17,15 +17,24 @@ from tilelang.runtime.dims import evaluate, solve
 from tilelang.runtime.sanitizer_child import CALL
 from tilelang.runtime.signature import Signature
 from tilelang.runtime.tensors import elements_per_item, numpy_dtype
+from tilelang_diagnostics import failure
 
 
 def write_call(
     folder: Path, artifact: CudaArtifact, signature: Signature, inputs: Sequence[Any]
 ) -> None:
-    """Store a call of `artifact` with `inputs`, NumPy arrays and numbers in order."""
+    """Store a call of `artifact` with `inputs`: arrays, tensors of the CPU, and numbers."""
     artifact.save(folder)
     sizes = _sizes(signature, inputs)
+    inputs = [_as_array(value) for value in inputs]
     given = dict(zip(signature.inputs, inputs, strict=True))
+    lacking = next((v.name for v in signature.dims if v not in sizes), None)
+    if lacking is not None:
+        raise failure(
+            "TL710",
+            f"no input of `{signature.name}` gives {lacking}, a size of what it returns",
+            help="pass the tensor instead of naming it in out_idx",
+        )
     rows: list[dict[str, Any]] = []
     for number, parameter in enumerate((*signature.slots, *signature.dims)):
         if isinstance(parameter, Var):
@@ -51,6 +60,20 @@ def memory_of(array: Any) -> bytes:
     backing = numpy.zeros(span, array.dtype)
     numpy.lib.stride_tricks.as_strided(backing, array.shape, array.strides)[...] = array
     return bytes(backing.tobytes())
+
+
+def _as_array(value: Any) -> Any:
+    """A PyTorch tensor as an array of the same bytes and strides; anything else as it is."""
+    if not hasattr(value, "detach"):
+        return value
+    tensor = value.detach()
+    try:
+        return tensor.numpy()
+    except TypeError:  # a dtype that NumPy has not
+        import torch
+
+        bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[tensor.element_size()]
+        return tensor.view(bits).numpy()
 
 
 def _sizes(signature: Signature, inputs: Sequence[Any]) -> dict[Var, int]:

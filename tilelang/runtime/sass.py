@@ -10,11 +10,13 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+from tilelang.codegen.ptx_lines import source_lines
 from tilelang.runtime.programs import find_program
 from tilelang_diagnostics import failure
 
@@ -22,7 +24,7 @@ from tilelang_diagnostics import failure
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """One machine instruction. `line` is of the generated source file, None for helpers of it
-    that were not inlined from a line of ours."""
+    that were not inlined from a line of ours; `labels` stand before it."""
 
     kernel: str
     address: int
@@ -30,11 +32,33 @@ class Instruction:
     opcode: str
     operands: str
     line: int | None
+    labels: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The opcode without its modifiers."""
         return self.opcode.partition(".")[0]
+
+    @property
+    def jumps_to(self) -> str | None:
+        """The label it may go on at instead of the next instruction."""
+        if self.name not in _JUMPS:
+            return None
+        found = _TARGET.search(self.operands)
+        return None if found is None else found[1]
+
+    @property
+    def falls_through(self) -> bool:
+        """Whether the next instruction may follow it."""
+        if self.predicate or self.name not in (*_JUMPS, *_ENDS):
+            return True
+        # A jump may have its condition among the operands: `BRA.U UP0, (label)`.
+        return self.name in _JUMPS and _ONLY_TARGET.fullmatch(self.operands) is None
+
+    @property
+    def is_never_run(self) -> bool:
+        """Whether its predicate is false for ever: what ptxas pads with."""
+        return self.predicate in ("@!PT", "@!UPT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +85,13 @@ class Listing:
         return Counter(i.opcode for i in self.instructions if kernel is None or i.kernel == kernel)
 
 
-def disassemble(cubin: bytes, file_name: str = "") -> Listing:
-    """The instructions of `cubin`; lines are those of `file_name` if it was compiled with them."""
+def disassemble(cubin: bytes, file_name: str = "", ptx: str = "") -> Listing:
+    """The instructions of `cubin`; lines are those of `file_name` if it was compiled with them.
+
+    With the PTX it was assembled from, lines are exact. The line table alone says the same of
+    neighbours that were inlined from one line of a header, whatever line of ours each is from
+    (ptxas 13.0: the loads of two copies in a row all count as the first copy's).
+    """
     tool = find_nvdisasm()
     if tool is None:
         raise failure(
@@ -73,13 +102,30 @@ def disassemble(cubin: bytes, file_name: str = "") -> Listing:
     with tempfile.TemporaryDirectory(prefix="tilelang-sass-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        done = subprocess.run(
-            [str(tool), "--print-code", "--print-line-info-inline", str(path)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        if ptx:
+            text = _run(tool, "--print-line-info-ptx", path)
+            if _PTX_FILE in text:
+                lines = source_lines(ptx, file_name)
+                return Listing(text, tuple(_parse(text, partial(_line_through_ptx, lines))))
+        text = _run(tool, "--print-line-info-inline", path)
+    return Listing(text, tuple(_parse(text, partial(_line_of, file_name))))
+
+
+def _run(tool: Path, lines: str, path: Path) -> str:
+    done = subprocess.run(
+        [str(tool), "--print-code", lines, str(path)], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise RuntimeError(f"nvdisasm failed: {done.stderr.strip()}")
-    return Listing(done.stdout, tuple(_parse(done.stdout, file_name)))
+    return done.stdout
+
+
+def _line_through_ptx(lines: Sequence[int | None], file: str, number: int) -> int | None:
+    return lines[number - 1] if file == _PTX_FILE and number <= len(lines) else None
+
+
+def _line_of(wanted: str, file: str, number: int) -> int | None:
+    return number if not wanted or Path(file).name == wanted else None
 
 
 @cache
@@ -94,6 +140,12 @@ def find_nvdisasm() -> Path | None:
     return None if found is None else Path(found)
 
 
+_PTX_FILE: Final = ".nv_debug_ptx_txt"
+_JUMPS: Final = ("BRA", "JMP")
+_ENDS: Final = ("EXIT", "RET", "BRX", "JMX", "BPT")
+_TARGET: Final = re.compile(r"`\((\.L\w+)\)")
+_ONLY_TARGET: Final = re.compile(r"\s*`\(\.L\w+\)\s*")
+_LABEL: Final = re.compile(r"^(\.L\w+):")
 _SECTION: Final = re.compile(r"^\s*\.section\s+\.text\.(\w+)")
 _LINE: Final = re.compile(r'//## File "(?P<file>[^"]*)", line (?P<line>\d+)(?P<inlined> inlined)?')
 _CODE: Final = re.compile(
@@ -102,20 +154,23 @@ _CODE: Final = re.compile(
 )
 
 
-def _parse(text: str, file_name: str) -> list[Instruction]:
+def _parse(text: str, line_of: Callable[[str, int], int | None]) -> list[Instruction]:
     out: list[Instruction] = []
     kernel, line = "", None
     fresh = True  # whether the next line comment begins a new place
+    labels: list[str] = []
     for row in text.splitlines():
         if section := _SECTION.match(row):
-            kernel, line = section[1], None
+            kernel, line, labels = section[1], None, []
+        elif label := _LABEL.match(row):
+            labels.append(label[1])
         elif place := _LINE.search(row):
             # A chain of inlined places ends with the line of the kernel itself.
             if fresh:
                 line = None
             fresh = False
-            if not file_name or Path(place["file"]).name == file_name:
-                line = int(place["line"])
+            found = line_of(place["file"], int(place["line"]))
+            line = line if found is None else found
         elif code := _CODE.match(row):
             fresh = True
             out.append(
@@ -126,6 +181,8 @@ def _parse(text: str, file_name: str) -> list[Instruction]:
                     code["opcode"],
                     code["operands"].strip(),
                     line,
+                    tuple(labels),
                 )
             )
+            labels = []
     return out

@@ -13,7 +13,7 @@ from typing import Literal
 Style = Literal["factory", "kernel", "unknown"]
 
 # Calls that only make sense in the body of a kernel.
-_KERNEL_CALLS = frozenset({"Kernel", "ClusterKernel", "const", "empty"})
+_KERNEL_CALLS = frozenset({"Kernel", "ClusterKernel", "CUDASourceCodeKernel", "const", "empty"})
 
 
 def style_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Style:

@@ -21,6 +21,7 @@ from tilelang.codegen.cuda_binary import CudaBinary, KernelResources
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.ptx_lines import source_line
 from tilelang.options import CompileOptions, PassConfigKey
+from tilelang.runtime.foreign_errors import authors_errors
 from tilelang.runtime.nvrtc import Compiled, Nvrtc, find_nvrtc
 from tilelang.runtime.programs import find_program
 from tilelang.target import Target
@@ -244,6 +245,10 @@ def _errors(
     """One TL806 that names the first error and labels the Python lines of all."""
     said = _parse_errors(log, file_name, ptx)
     first, *others = said
+    foreign = authors_errors(source.source, [(s.text, s.line) for s in said], compiler, arch)
+    if foreign is not None:
+        yield foreign
+        return
     kept = _keep(source.text, file_name, log)
     span, label = None, ""
     line = source.source.at(first.line) if first.line else None

@@ -40,7 +40,8 @@ def command(
 ) -> int:  # fmt: skip
     """Show what every pass did to a kernel: the difference, its time, and the Python behind it.
 
-    FILE is imported, never run as the main program. Values come from --set, else from the file.
+    FILE is imported, never run as the main program. Values come from --set, else from the file:
+    see tilelang run --help.
     A saved trace (.ndjson) is shown again without compiling anything.
     """
     from tilelang.cli.output import show
@@ -74,7 +75,7 @@ def _recorded(
 ) -> tuple[Trace, CompileError | None]:
     from tilelang.cli.files import choose
     from tilelang.cli.specialise import specialise
-    from tilelang.cli.values import parse_settings
+    from tilelang.language.settings import parse_settings
     from tilelang.runtime.devices import resolve
     from tilelang_trace.record import record
 

@@ -25,11 +25,11 @@ extern "C" __global__ void __launch_bounds__(128) main_kernel(const tl::float16*
       const int id = i_1 * 128 + tx;
       const int row = id / 4;
       const int to = s * 4096 + row * 32 + ((id % 4) ^ (row / 2 % 4)) * 8;
-      tl::cp_async<16>(&A_shared[to], &A[(by * 128 + row) * 128 + s * 32 + id % 4 * 8]);
+      tl::cp_async<16>(tl::at(A_shared, to), &A[(by * 128 + row) * 128 + s * 32 + id % 4 * 8]);
       const int id_1 = i_1 * 128 + tx;
       const int row_1 = id_1 / 16;
       const int to_1 = s * 4096 + row_1 * 128 + ((id_1 % 16) ^ (row_1 % 8)) * 8;
-      tl::cp_async<16>(&B_shared[to_1], &B[(s * 32 + row_1) * 256 + bx * 128 + id_1 % 16 * 8]);
+      tl::cp_async<16>(tl::at(B_shared, to_1), &B[(s * 32 + row_1) * 256 + bx * 128 + id_1 % 16 * 8]);
     }
     tl::cp_async_commit();
   }
@@ -43,14 +43,14 @@ extern "C" __global__ void __launch_bounds__(128) main_kernel(const tl::float16*
         const int row_2 = tx / 64 * 64 + mi * 16 + tx % 16;
         const int chunk = (kk * 2 + tx % 32 / 16) ^ (row_2 / 2 % 4);
         const int a = k % 3 * 4096 + row_2 * 32 + chunk * 8;
-        tl::ldmatrix_x4(&A_local[mi * 8], &A_shared[a]);
+        tl::ldmatrix_x4(&A_local[mi * 8], tl::at(A_shared, a));
       }
       #pragma unroll
       for (int ni = 0; ni < 4; ++ni) {
         const int brow = kk * 16 + tx % 16;
         const int bchunk = (tx / 32 % 2 * 8 + ni * 2 + tx % 32 / 16) ^ (brow % 8);
         const int b = k % 3 * 4096 + brow * 128 + bchunk * 8;
-        tl::ldmatrix_x4_trans(&B_local[ni * 8], &B_shared[b]);
+        tl::ldmatrix_x4_trans(&B_local[ni * 8], tl::at(B_shared, b));
       }
       #pragma unroll
       for (int mi_1 = 0; mi_1 < 4; ++mi_1) {
@@ -69,13 +69,13 @@ extern "C" __global__ void __launch_bounds__(128) main_kernel(const tl::float16*
         const int k_1 = k + 3 - 1;
         const int row_3 = id_2 / 4;
         const int to_2 = stage * 4096 + row_3 * 32 + ((id_2 % 4) ^ (row_3 / 2 % 4)) * 8;
-        tl::cp_async<16>(&A_shared[to_2], &A[(by * 128 + row_3) * 128 + k_1 * 32 + id_2 % 4 * 8]);
+        tl::cp_async<16>(tl::at(A_shared, to_2), &A[(by * 128 + row_3) * 128 + k_1 * 32 + id_2 % 4 * 8]);
         const int stage_1 = (k + 2) % 3;
         const int id_3 = i_2 * 128 + tx;
         const int k_2 = k + 3 - 1;
         const int row_4 = id_3 / 16;
         const int to_3 = stage_1 * 4096 + row_4 * 128 + ((id_3 % 16) ^ (row_4 % 8)) * 8;
-        tl::cp_async<16>(&B_shared[to_3], &B[(k_2 * 32 + row_4) * 256 + bx * 128 + id_3 % 16 * 8]);
+        tl::cp_async<16>(tl::at(B_shared, to_3), &B[(k_2 * 32 + row_4) * 256 + bx * 128 + id_3 % 16 * 8]);
       }
     }
     tl::cp_async_commit();

@@ -7,7 +7,7 @@
 #include <tl/tma.h>
 #include <tl/wgmma.h>
 
-extern "C" __global__ void __launch_bounds__(256) main_kernel(const __grid_constant__ tl::tensor_map A_map, const __grid_constant__ tl::tensor_map B_map, const __grid_constant__ tl::tensor_map C_map) {
+extern "C" __global__ void __launch_bounds__(256, 1) main_kernel(const __grid_constant__ tl::tensor_map A_map, const __grid_constant__ tl::tensor_map B_map, const __grid_constant__ tl::tensor_map C_map) {
   const int by = int(blockIdx.y);
   const int bx = int(blockIdx.x);
   const int tx = int(threadIdx.x);

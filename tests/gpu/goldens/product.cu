@@ -13,13 +13,13 @@ extern "C" __global__ void __launch_bounds__(128) product_kernel(const tl::float
   for (int r = 0; r < 2; ++r) {
     const int i0 = r * 32 + tx / 4;
     const int i1 = tx % 4 * 8;
-    tl::store(&A_s[(((r * 32 + tx / 4) * 4 + tx % 4) ^ (tx / 8 % 4)) * 8], tl::load<8>(&A[i0 * 32 + i1]));
+    tl::store(&A_s[((r * 32 + tx / 4) * 4 + ((tx % 4) ^ (tx / 8 % 4))) * 8], tl::load<8>(&A[i0 * 32 + i1]));
   }
   #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const int i0 = r * 32 + tx / 4;
     const int i1 = tx % 4 * 8;
-    tl::store(&B_s[(((r * 32 + tx / 4) * 4 + tx % 4) ^ (tx / 8 % 4)) * 8], tl::load<8>(&B[i0 * 32 + i1]));
+    tl::store(&B_s[((r * 32 + tx / 4) * 4 + ((tx % 4) ^ (tx / 8 % 4))) * 8], tl::load<8>(&B[i0 * 32 + i1]));
   }
   #pragma unroll
   for (int r = 0; r < 32; ++r) {
@@ -32,11 +32,11 @@ extern "C" __global__ void __launch_bounds__(128) product_kernel(const tl::float
   for (int k = 0; k < 2; ++k) {
     #pragma unroll
     for (int block = 0; block < 2; ++block) {
-      tl::ldmatrix_x4(&A_s_r[block * 8], &A_s[(((tx / 32 % 2 * 32 + block * 16 + tx / 8 % 2 * 8 + tx % 8) * 4 + k * 2 + tx / 16 % 2) ^ (tx / 2 % 4)) * 8]);
+      tl::ldmatrix_x4(&A_s_r[block * 8], tl::at(A_s, ((tx / 32 % 2 * 32 + block * 16 + tx / 8 % 2 * 8 + tx % 8) * 4 + ((k * 2 + tx / 16 % 2) ^ (tx / 2 % 4))) * 8));
     }
     #pragma unroll
     for (int block = 0; block < 2; ++block) {
-      tl::ldmatrix_x4(&B_s_r[block * 8], &B_s[(((tx / 64 * 32 + block * 16 + tx / 16 % 2 * 8 + tx % 8) * 4 + k * 2 + tx / 8 % 2) ^ (tx / 2 % 4)) * 8]);
+      tl::ldmatrix_x4(&B_s_r[block * 8], tl::at(B_s, ((tx / 64 * 32 + block * 16 + tx / 16 % 2 * 8 + tx % 8) * 4 + ((k * 2 + tx / 8 % 2) ^ (tx / 2 % 4))) * 8));
     }
     #pragma unroll
     for (int i = 0; i < 2; ++i) {

@@ -7,6 +7,8 @@ from tests.kernels import (
     backward_op,
     block_sparse_attn,
     gqa_bwd,
+    hopper_copy,
+    hopper_gemm,
     linear_attn,
     mamba_chunk_state,
     mla_decode,
@@ -303,7 +305,43 @@ HAND_SCHEDULED = (
         params={"block_M": 128, "block_N": 128, "block_K": 64},
         sizes={"M": 256, "N": 384, "K": 320},
         device_sizes={"M": 16384, "N": 16384, "K": 16384},
-        targets=("cuda:sm_90",),
+        targets=("cuda:sm_90a",),
+    ),
+    *(
+        KernelCase(
+            name=f"tma_double_{M}x{N}_{tile[0]}x{tile[1]}",
+            row="tma_copy",
+            tier=4,
+            style="eager",
+            make=hopper_copy.tma_double,
+            inputs=hopper_copy.inputs,
+            reference=hopper_copy.reference,
+            params={"block_M": tile[0], "block_N": tile[1], "dtype": dtype},
+            sizes={"M": M, "N": N},
+            targets=("cuda:sm_90a",),
+        )
+        for M, N, tile, dtype in (
+            (1000, 1032, (128, 64), T.float16),
+            (77, 200, (64, 128), T.float16),
+            (130, 36, (32, 32), T.float32),
+            (300, 24, (16, 24), T.float16),
+        )
+    ),
+    *(
+        KernelCase(
+            name=f"hopper_gemm_{M}x{N}x{K}_{consumers}",
+            row="wgmma_gemm",
+            tier=4,
+            style="eager",
+            make=hopper_gemm.matmul,
+            inputs=hopper_gemm.inputs,
+            reference=hopper_gemm.reference,
+            params={"block_M": 128, "block_N": 128, "block_K": 64, "consumers": consumers},
+            sizes={"M": M, "N": N, "K": K},
+            device_sizes={"M": 8192, "N": 8192, "K": 8192},
+            targets=("cuda:sm_90a",),
+        )
+        for M, N, K, consumers in ((256, 384, 320, 1), (200, 136, 456, 2))
     ),
     *(
         KernelCase(

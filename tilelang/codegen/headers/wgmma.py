@@ -88,7 +88,12 @@ TL_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" 
 template <int groups> TL_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
-// The compiler must not move or copy these registers while an instruction writes them.
+// The compiler must not move or copy these registers while an instruction writes them. Floats stay
+// what they are: a conversion would be such a move.
+TL_DEVICE void wgmma_fence_operand(float* registers, int count) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) asm volatile("" : "+f"(registers[i])::"memory");
+}
 template <class T> TL_DEVICE void wgmma_fence_operand(T* registers, int count) {
   uint32* words = reinterpret_cast<uint32*>(registers);
 #pragma unroll

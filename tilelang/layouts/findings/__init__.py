@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from tilelang.layouts.findings import banks, coverage, disagreements, memory, owners
+from tilelang.layouts.findings import (
+    banks,
+    coverage,
+    disagreements,
+    groups,
+    memory,
+    owners,
+    registers,
+)
 from tilelang_diagnostics.model import Diagnostic, Severity
 
 if TYPE_CHECKING:
@@ -18,11 +26,13 @@ if TYPE_CHECKING:
 Finding: TypeAlias = "Callable[[Solved], Iterator[Diagnostic]]"
 
 FINDINGS: tuple[Finding, ...] = (
+    groups.check,
     disagreements.check,
     owners.check,
     coverage.check,
     banks.check,
     memory.check,
+    registers.check,
 )
 
 

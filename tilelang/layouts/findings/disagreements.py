@@ -1,7 +1,7 @@
 """Do operations want one fragment in different layouts? (TL301, TL304, TL307)
 
-A disagreement that data movement solves is a remark with its cost; one inside a single loop is a
-read of another thread's registers; one that nothing solves is an error. All name every side.
+A disagreement that data movement solves is a remark with its cost; one that nothing solves is an
+error, and so is a read of what another iteration of the same loop writes. All name every side.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tilelang.layout.constraints import (
     Variable,
 )
 from tilelang.layout.gemm import GemmWarpPolicy
-from tilelang.layout.relations import Disagreement
+from tilelang.layout.lazy import np
+from tilelang.layout.relations import Disagreement, index_facts
 from tilelang.layout.solution import Conflict, Conversion, Solution, Via
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.findings.numbers import places
@@ -38,9 +39,9 @@ def check(solved: Solved) -> Iterator[Diagnostic]:
         for conflict in solution.conflicts:
             yield _conflict(builder, solution, conflict)
         for conversion in solution.conversions:
-            other = _sibling(builder, conversion)
-            if other is not None:
-                yield _cross_thread_read(conversion, other)
+            race = _race(builder, conversion)
+            if race is not None:
+                yield _cross_thread_read(conversion, *race)
             elif conversion.via is not Via.REGISTERS:
                 yield _conversion(builder, conversion)
 
@@ -96,33 +97,64 @@ def _way_out(conflict: Conflict) -> str:
     return f"give each use of `{name}` a fragment of its own, or go through shared memory"
 
 
-def _sibling(b: Builder, conversion: Conversion) -> Access | None:
-    """Another element of the same fragment that the same T.Parallel touches."""
+def _siblings(b: Builder, conversion: Conversion) -> list[Access]:
+    """Other elements of the same fragment that the same T.Parallel touches."""
     broken = conversion.constraint
-    if not isinstance(broken, Access) or broken.mode is not Mode.READ or broken.index is None:
-        return None
+    if not isinstance(broken, Access) or broken.index is None:
+        return []
     if not any(n.variable == broken.loop and n.kind == "parallel" for n in b.nests):
-        return None
-    for other in b.constraints:
-        if isinstance(other, Access) and (other.loop, other.buffer) == (broken.loop, broken.buffer):
-            if other is not broken and other.index is not None and other.index != broken.index:
-                return other
+        return []
+    return [
+        other
+        for other in b.constraints
+        if isinstance(other, Access)
+        and (other.loop, other.buffer) == (broken.loop, broken.buffer)
+        and other.index is not None
+        and other.index != broken.index
+    ]
+
+
+def _race(b: Builder, conversion: Conversion) -> tuple[Access, Access] | None:
+    """A read, and the write by which another iteration of the loop changes what it reads."""
+    one = conversion.constraint
+    for other in _siblings(b, conversion):
+        assert isinstance(one, Access)
+        for read, write in ((one, other), (other, one)):
+            if read.mode is not Mode.WRITE and write.mode is not Mode.READ and _meet(read, write):
+                return read, write
     return None
 
 
-def _cross_thread_read(conversion: Conversion, other: Access) -> Diagnostic:
-    name, origin = conversion.var.name, conversion.constraint.origin
+def _meet(read: Access, write: Access) -> bool:
+    """Whether an iteration reads an element that another one writes."""
+    assert read.index is not None and write.index is not None
+    found, changed = (
+        index_facts(a.index, a.loop.shape, a.buffer.shape)
+        for a in (read, write)
+        if a.index is not None
+    )
+    writer = np.full(found.size, -1)
+    numbers = np.arange(len(changed.elements))[:, None]
+    writer[changed.elements] = np.broadcast_to(numbers, changed.elements.shape)
+    whose = writer[found.elements]
+    others = (whose >= 0) & (whose != np.arange(len(found.elements))[:, None])
+    return bool((others if found.touched is None else others & found.touched).any())
+
+
+def _cross_thread_read(conversion: Conversion, read: Access, write: Access) -> Diagnostic:
+    name, origin = conversion.var.name, read.origin
     labels: tuple[Label, ...] = ()
-    if other.origin.span is not None and other.origin.span != origin.span:
-        labels = (Label(other.origin.span, f"the same iteration touches `{other.origin.op}`"),)
+    if write.origin.span is not None and write.origin.span != origin.span:
+        labels = (Label(write.origin.span, "another iteration writes it here"),)
     return make_diagnostic(
         "TL304",
-        f"`{origin.op}` is read by a thread that does not hold it",
+        f"`{origin.op}` is read while another thread may be writing it",
         span=origin.span,
         label="lies in the registers of another thread",
         labels=labels,
         notes=_example(name, conversion.example),
-        help=f"keep `{name}` in shared memory, where threads can read each other's elements",
+        help=f"write to a fragment of its own, or do it in two loops: first copy `{name}` to "
+        "shared memory, then read from there",
     )
 
 
@@ -139,7 +171,7 @@ def _conversion(b: Builder, conversion: Conversion) -> Diagnostic:
         f"`{name}` goes through {conversion.via.value} for {last.op}: {how}",
         span=last.span,
         label=f"`{name}` is rearranged here",
-        labels=_sides(b, conversion.origins, last),
+        labels=_parties(b, conversion),
         notes=(
             *_example(name, conversion.example),
             f"costs a thread about {conversion.cost} instructions",
@@ -148,8 +180,26 @@ def _conversion(b: Builder, conversion: Conversion) -> Diagnostic:
     )
 
 
+def _parties(b: Builder, conversion: Conversion) -> tuple[Label, ...]:
+    """Who takes part: what else the same iteration touches of the fragment, and other ops."""
+    last = conversion.constraint.origin
+    together = [
+        Label(o.origin.span, f"the same iteration touches `{o.origin.op}`")
+        for o in _siblings(b, conversion)[:1]
+        if o.origin.span is not None and o.origin.span != last.span
+    ]
+    said = {label.span for label in together}
+    sides = _sides(b, conversion.origins, last)
+    return (*together, *(label for label in sides if label.span not in said))
+
+
 def _agreement(b: Builder, conversion: Conversion) -> str:
     """What would make the sides agree: two gemms in a row do when no warp splits a row."""
+    if _siblings(b, conversion):
+        return (
+            f"keep `{conversion.var.name}` in shared memory, where threads can read each other's "
+            "elements"
+        )
     products = [p for p in b.products if p.origin in conversion.origins]
     shared = f"or go through shared memory yourself: copy `{conversion.var.name}` to a shared tile"
     if len(products) < 2:

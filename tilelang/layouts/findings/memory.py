@@ -1,4 +1,5 @@
-"""Does global memory move more than it must, and are given widths possible? (TL601, TL604)"""
+"""Does global memory move more than it must, and are given widths possible? (TL601, TL602,
+TL604)"""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tilelang.layouts.solved import Solved
 
 SECTOR = 32  # bytes, the unit in which memory moves
+WORD, VECTOR = 32, 128  # bits: what memory moves at least for a thread, and at most
 FEW = 32  # iterations: below a warp's worth, there is nothing to coalesce
 
 
@@ -23,6 +25,7 @@ def check(solved: Solved) -> Iterator[Diagnostic]:
     """Strided accesses, and vectors wider than a thread can move."""
     for builder, _ in solved.groups:
         yield from _strided(builder)
+        yield from _element_by_element(builder)
         for width in builder.widths:
             if width.given > width.widest:
                 yield _clamped(width)
@@ -73,6 +76,32 @@ def _remark(use: GlobalUse, stride: int) -> Diagnostic:
         help=f"store `{name}` with unit stride along one of these axes, or take a tile that spans "
         "the axis of stride 1",
     )
+
+
+def _element_by_element(b: Builder) -> Iterator[Diagnostic]:
+    """Copies of less than a word per access, along a contiguous axis that has more."""
+    seen: set[object] = set()
+    for use in b.global_uses:
+        bits = use.buffer.dtype.bits
+        rows = [n for s, n in zip(use.strides, use.nest.extents, strict=True) if s == 1]
+        wide = use.width is not None and use.width * bits >= WORD
+        if use.nest.kind != "operation" or wide or use.width is None or not rows:
+            continue
+        if math.prod(use.nest.extents) < FEW or max(rows) * bits < WORD or use.origin.span in seen:
+            continue
+        seen.add(use.origin.span)
+        vector = VECTOR // bits
+        yield make_diagnostic(
+            "TL602",
+            f"`{use.buffer.name}` is moved {use.width * bits // 8} bytes at a time where 16 would "
+            f"do: {use.because}",
+            span=use.origin.span,
+            labels=()
+            if use.buffer.span is None
+            else (Label(use.buffer.span, f"`{use.buffer.name}`"),),
+            help=f"let tiles and rows begin at multiples of {vector} elements, or pad the rows of "
+            f"`{use.buffer.name}`",
+        )
 
 
 def _clamped(width: WidthLimit) -> Diagnostic:

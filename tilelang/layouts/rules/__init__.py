@@ -19,6 +19,7 @@ from tilelang.layouts.rules import (
     reduce,
     reducer,
     scan,
+    tma_copy,
     transpose,
 )
 from tilelang.program.stmt import TileOp
@@ -27,8 +28,10 @@ Rule: TypeAlias = Callable[[Builder, TileOp], None]
 
 RULES: dict[str, Rule] = {
     name: module.demand
-    for module in (atomic, copy, fill, gemm, im2col, reduce, reducer, scan, transpose)
+    for module in (
+        atomic, copy, fill, gemm, im2col, reduce, reducer, scan, tma_copy, transpose,
+    )
     for name in module.OPS
-}
+}  # fmt: skip
 
 __all__ = ["RULES", "Rule"]

@@ -17,7 +17,7 @@ from tilelang.layouts.rules.pairing import pair
 from tilelang.program.buffer import Region
 from tilelang.program.stmt import TileOp
 
-OPS = ("copy", "async_copy", "tma_copy", "copy_cluster")
+OPS = ("copy", "async_copy", "copy_cluster")
 
 
 def demand(b: Builder, op: TileOp) -> None:

@@ -10,21 +10,24 @@ for a target that needs no layouts its fragments are laid out freely.
 
 from __future__ import annotations
 
-from tilelang.layout.atoms import ATOMS, Atom, find_atoms
+from collections.abc import Sequence
+
+from tilelang.layout.atoms import ATOMS, LANES, Atom
 from tilelang.layout.banks import Pattern, fragment_access, ldmatrix_rows
 from tilelang.layout.constraints import Mode
 from tilelang.layout.fragment import Fragment
-from tilelang.layout.gemm import (
-    NoPartition,
-    WarpGrid,
-    accumulator,
-    operand_a,
-    operand_b,
-    partition_warps,
+from tilelang.layout.gemm import NoPartition, accumulator, operand_a, operand_b
+from tilelang.layout.instructions import (
+    Chosen,
+    Unsuitable,
+    choose_instruction,
+    instructions,
+    multiplied_as,
 )
 from tilelang.layouts.addresses import constant_shape, known_shape, storage_elements
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.demands import Product, SharedUse
+from tilelang.layouts.rules import wgmma
 from tilelang.layouts.rules.naming import origin_of
 from tilelang.program import arith
 from tilelang.program.accesses import storage
@@ -35,11 +38,6 @@ from tilelang_diagnostics.model import Diagnostic, Label
 
 OPS = ("gemm",)
 
-# A matrix instruction of full depth takes 32 bytes of each row along K; shallower ones of some
-# types exist and leave the unit half idle.
-DEPTH_BITS = 256
-# What the tensor cores multiply float32 as.
-MULTIPLIED_AS = {"float32": "tfloat32"}
 # Compute capability 7.0 multiplies float16 with an instruction whose fragments are not tabulated.
 VOLTA, VOLTA_TYPES = range(70, 75), ("float16",)
 
@@ -50,10 +48,13 @@ def demand(b: Builder, op: TileOp) -> None:
     if product is None:
         _leave_open(b, op, "the sizes or types of its gemm are not known here")
         return
-    atom = _instruction(b, product)
-    grid = None if atom is None else _grid(b, product, atom)
-    if atom is None or grid is None:
+    if op.attr("instruction") == "wgmma":
+        wgmma.demand(b, product)
         return
+    chosen = _instruction(b, product)
+    if chosen is None:
+        return
+    atom, grid = chosen.atom, chosen.grid
     b.products.append(product)
     m, n, k = product.m, product.n, product.k
     a = operand_a(m, k, grid, atom, product.transpose_a)
@@ -80,48 +81,38 @@ def _product(op: TileOp) -> Product | None:
     return Product(op, origin_of(op), a, b, c, m, n, k)
 
 
-def _instruction(b: Builder, product: Product) -> Atom | None:
-    """The matrix instruction, or None with the reason reported."""
-    arch = b.machine.arch
-    multiplied = MULTIPLIED_AS.get(product.dtype.name, product.dtype.name)
-    if arch is None or (arch in VOLTA and multiplied in VOLTA_TYPES):
+def _instruction(b: Builder, product: Product) -> Chosen | None:
+    """The matrix instruction and the grid of warps, or None with the reason reported."""
+    arch, warp = b.machine.arch, b.machine.warp
+    if b.threads % warp and arch is None:
+        _refuse(b, _no_warps(b, product))
+        return None
+    a, right = (multiplied_as(r.dtype.name) for r in (product.a, product.b))
+    if arch is None or (arch in VOLTA and a in VOLTA_TYPES):
         why = f"the matrix fragments of {b.machine} are not tabulated"
         _leave_open(b, product.op, why)
         return None
-    atoms = find_atoms(multiplied, product.c.buffer.dtype.name, arch)
-    atom = next((atom for atom in atoms if atom.k * atom.bits <= DEPTH_BITS), None)
-    if atom is None:
-        newer = _newer(multiplied, product.c.buffer.dtype.name, arch)
+    usable = instructions(a, right, product.c.buffer.dtype.name, arch)
+    if not usable:
+        newer = _newer(a, product.c.buffer.dtype.name, arch)
         narrow = product.dtype.is_float and product.dtype.bits <= 8
         _refuse(b, _no_arithmetic(b, product, newer) if narrow and newer else
                 _without_mma(b, product, arch))  # fmt: skip
         return None
-    if product.k % atom.k:
-        _refuse(b, _too_shallow(product, atom))
-        return None
-    if product.m % atom.m or product.n % atom.n:
-        _refuse(b, _illegal_tile(product, atom))
-        return None
-    return atom
-
-
-def _grid(b: Builder, product: Product, atom: Atom) -> WarpGrid | None:
-    """How the warps share C, or None with the reason reported."""
-    warps, rest = divmod(b.threads, atom.threads)
-    if rest or not warps:
-        _refuse(b, make_diagnostic(
-            "TL408",
-            f"`T.gemm` into `{product.c.buffer.name}` runs on {b.threads} threads, which are no "
-            f"whole number of warps of {atom.threads}",
-            span=product.op.span,
-            help=f"use {max(1, warps) * atom.threads} threads",
-        ))  # fmt: skip
-        return None
-    grid = partition_warps(product.m, product.n, warps, product.policy, atom.m, atom.n)
-    if isinstance(grid, NoPartition):
-        _refuse(b, _no_partition(product, grid, atom))
-        return None
-    return grid
+    warps, rest = divmod(b.threads, LANES)
+    found = choose_instruction(usable, *product.sizes, max(1, warps), product.policy)
+    match found:
+        case Unsuitable(what="k"):
+            _refuse(b, _too_shallow(b, product, found, usable))
+        case Unsuitable():
+            _refuse(b, _illegal_tile(product, found))
+        case _ if rest or not warps:
+            _refuse(b, _no_warps(b, product))
+        case NoPartition():
+            _refuse(b, _no_partition(product, found))
+        case Chosen():
+            return found
+    return None
 
 
 def _read(
@@ -142,8 +133,9 @@ def _read(
         count = max(1, extents[-2] * extents[-1] // (8 * matrices * wide)) * times
         what = "ldmatrix" if k_major else "ldmatrix.trans"
     else:
-        # The rows and columns of the operand are those of the tile as it is stored.
-        held = atom if atom.shape == _stored(atom, k_major, region is product.a) else _turned(atom)
+        # The rows and columns of the operand are those of the tile as it is stored: A is (m, k)
+        # and B is (k, n), unless transposed.
+        held = atom if k_major == (region is product.a) else atom.permute((1, 0))
         found = list(fragment_access(held, width=held.vector_width(limit=wide)))
         count = max(1, extents[-2] * extents[-1] // (held.shape[0] * held.shape[1])) * times
         what = "element by element"
@@ -154,15 +146,6 @@ def _read(
             SharedUse(storage(buffer), product.origin, Mode.READ, patterns=tuple(placed),
                       count=share, what=what, times=b.times)
         )  # fmt: skip
-
-
-def _stored(atom: Fragment, k_major: bool, is_a: bool) -> tuple[int, ...]:
-    """The shape an atom's operand has in the tile: A is (m, k), B is (k, n), unless transposed."""
-    return atom.shape if k_major == is_a else atom.shape[::-1]
-
-
-def _turned(atom: Fragment) -> Fragment:
-    return atom.permute((1, 0))
 
 
 def _placed(region: Region, pattern: Pattern) -> Pattern | None:
@@ -230,25 +213,42 @@ def _without_mma(b: Builder, product: Product, arch: int) -> Diagnostic:
     )
 
 
-def _too_shallow(product: Product, atom: Atom) -> Diagnostic:
-    below = product.k < atom.k
+def _too_shallow(
+    b: Builder, product: Product, unit: Unsuitable, usable: Sequence[Atom]
+) -> Diagnostic:
+    below = product.k < unit.k
     what = "below" if below else "no multiple of"
-    lower = product.k // atom.k * atom.k
+    lower = product.k // unit.k * unit.k
+    many = "the shallowest matrix instruction takes" if len(usable) > 1 else (
+        "the matrix instruction takes")  # fmt: skip
     return make_diagnostic(
         "TL410",
         f"K = {product.k} of `T.gemm` into `{product.c.buffer.name}` is {what} the "
-        f"{atom.k} elements of {product.dtype} that one matrix instruction takes",
+        f"{unit.k} elements of {product.dtype} that {many}",
         span=product.op.span,
+        label=f"{b.machine} has {' and '.join(atom.shape for atom in usable)}",
         labels=_declared(product.a.buffer, product.b.buffer),
-        help=f"make K {atom.k}, or a multiple of it"
+        help=f"make K {unit.k}, or a multiple of it"
         if below
-        else f"make K a multiple of {atom.k}: {lower} or {lower + atom.k}",
+        else f"make K a multiple of {unit.k}: {lower} or {lower + unit.k}",
     )
 
 
-def _illegal_tile(product: Product, atom: Atom) -> Diagnostic:
+def _no_warps(b: Builder, product: Product) -> Diagnostic:
+    warp = b.machine.warp
+    return make_diagnostic(
+        "TL408",
+        f"`T.gemm` into `{product.c.buffer.name}` runs on {b.threads} threads, which are no "
+        f"whole number of warps of {warp}",
+        span=product.op.span,
+        label="" if b.machine.nominal else f"a warp of {b.machine} has {warp} threads",
+        help=f"use {max(1, b.threads // warp) * warp} threads",
+    )
+
+
+def _illegal_tile(product: Product, least: Unsuitable) -> Diagnostic:
     wrong, legal = [], []
-    for letter, size, unit in (("M", product.m, atom.m), ("N", product.n, atom.n)):
+    for letter, size, unit in (("M", product.m, least.m), ("N", product.n, least.n)):
         if size % unit:
             near = sorted({max(unit, size // unit * unit), (size // unit + 1) * unit})
             wrong.append(f"{letter} = {size}")
@@ -257,20 +257,20 @@ def _illegal_tile(product: Product, atom: Atom) -> Diagnostic:
     return make_diagnostic(
         "TL409",
         f"{' and '.join(wrong)} of `T.gemm` into `{product.c.buffer.name}` {verb} of the "
-        f"{atom.m}x{atom.n} matrix instruction for {product.dtype}",
+        f"{least.m}x{least.n} matrix instruction for {product.dtype}",
         span=product.op.span,
         labels=_declared(product.c.buffer),
         help=f"the nearest legal sizes are {' and '.join(legal)}",
     )
 
 
-def _no_partition(product: Product, grid: NoPartition, atom: Atom) -> Diagnostic:
+def _no_partition(product: Product, grid: NoPartition) -> Diagnostic:
     return make_diagnostic(
         "TL314",
         f"no grid of {grid.warps} warps covers the {product.m}x{product.n} tile "
-        f"`{product.c.buffer.name}` with whole {atom.m}x{atom.n} instructions",
+        f"`{product.c.buffer.name}` with whole {grid.unit_m}x{grid.unit_n} instructions",
         span=product.op.span,
-        label=f"{grid.warps * atom.threads} threads are {grid.warps} warps",
+        label=f"{grid.warps * LANES} threads are {grid.warps} warps",
         labels=_declared(product.c.buffer),
         help=grid.help,
     )

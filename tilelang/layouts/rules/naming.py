@@ -22,7 +22,8 @@ SHORT = 32
 def origin_of(op: TileOp) -> Origin:
     """A tile operation with the buffers it works on, and where it stands."""
     operands = [_operand(arg) for arg in op.args if isinstance(arg, Region)]
-    name = _SPELLED.get(op.name, f"T.{op.name}").format_map(dict(op.attrs))
+    own = f"{op.attr('instruction')}_{op.name}" if op.attr("instruction") else op.name
+    name = _SPELLED.get(op.name, f"T.{own}").format_map(dict(op.attrs))
     return Origin(f"{name}({', '.join(operands)})", op.span)
 
 

@@ -206,9 +206,50 @@ TL_VECTOR_FUNCTION(floormod)
 // A format without C arithmetic specialises this: `widen` to float and `narrow` from float, of one
 // value and of two.
 template <class T> struct small_float { static constexpr bool value = false; };
+// A float that rounds as `x` does in any format of half its mantissa or less: cut off, and odd where
+// that lost something.
+TL_DEVICE float rounded_to_odd(double x) {
+  const float cut = __double2float_rz(x);
+  return x == x && double(cut) != x ? __uint_as_float(__float_as_uint(cut) | 1u) : cut;
+}
 // How it is made from a wider type without rounding twice; by default through float.
 template <class To, class From> struct from_number {
   static TL_DEVICE To make(From x) { return small_float<To>::narrow(float(x)); }
+};
+template <class To> struct from_number<To, double> {
+  static TL_DEVICE To make(double x) { return small_float<To>::narrow(rounded_to_odd(x)); }
+};
+
+// Toward zero. What is out of range becomes the nearest value there is, and NaN becomes 0, where C++
+// leaves both open.
+template <class To> TL_DEVICE To to_integer(float x) {
+  constexpr bool has_sign = To(-1) < To(0);
+  if constexpr (sizeof(To) == 8) {
+    if (x != x) return To(0);
+    return has_sign ? To(__float2ll_rz(x)) : To(__float2ull_rz(x));
+  } else if constexpr (sizeof(To) == 4) {
+    return has_sign ? To(__float2int_rz(x)) : To(__float2uint_rz(x));
+  } else {
+    constexpr int high = (1 << (8 * int(sizeof(To)) - int(has_sign))) - 1;
+    constexpr int low = has_sign ? -high - 1 : 0;
+    return To(::min(::max(__float2int_rz(x), low), high));
+  }
+}
+template <class To> TL_DEVICE To to_integer(double x) {
+  constexpr bool has_sign = To(-1) < To(0);
+  if (x != x) return To(0);
+  if constexpr (sizeof(To) == 8) {
+    return has_sign ? To(__double2ll_rz(x)) : To(__double2ull_rz(x));
+  } else if constexpr (sizeof(To) == 4) {
+    return has_sign ? To(__double2int_rz(x)) : To(__double2uint_rz(x));
+  } else {
+    constexpr int high = (1 << (8 * int(sizeof(To)) - int(has_sign))) - 1;
+    constexpr int low = has_sign ? -high - 1 : 0;
+    return To(::min(::max(__double2int_rz(x), low), high));
+  }
+}
+template <class T> struct is_real {
+  static constexpr bool value = is_same<T, float>::value || is_same<T, double>::value;
 };
 
 template <class To, class From> TL_DEVICE To cast(From x) {
@@ -219,9 +260,11 @@ template <class To, class From> TL_DEVICE To cast(From x) {
   } else if constexpr (small_float<From>::value && small_float<To>::value) {
     return small_float<To>::narrow(small_float<From>::widen(x));
   } else if constexpr (small_float<From>::value) {
-    return static_cast<To>(small_float<From>::widen(x));
+    return cast<To>(small_float<From>::widen(x));
   } else if constexpr (small_float<To>::value) {
     return from_number<To, From>::make(x);
+  } else if constexpr (is_real<From>::value && !is_real<To>::value) {
+    return to_integer<To>(x);
   } else {
     return static_cast<To>(x);
   }
@@ -254,6 +297,22 @@ template <class To, class From, int N> TL_DEVICE vec<To, N> cast(vec<From, N> x)
 TL_DEVICE uint32 shared_address(const void* place) {
   return static_cast<uint32>(__cvta_generic_to_shared(place));
 }
+
+// A place in shared memory; any pointer to it is one.
+struct shared_place {
+  uint32 address;
+  TL_DEVICE shared_place(const void* place) : address(shared_address(place)) {}
+  TL_DEVICE explicit shared_place(uint32 address) : address(address) {}
+};
+
+// Where an element of a tile lies. In 32 bits, compilers see what the addresses of an unrolled loop
+// have in common: a register for all of them, and offsets in the instructions.
+template <typename T, typename Index> TL_DEVICE shared_place at(const T* tile, Index element) {
+  return shared_place(shared_address(tile) + static_cast<uint32>(element) * uint32(sizeof(T)));
+}
+
+// From here on, compilers do not know that `value` is what it was; it is.
+TL_DEVICE void again(int& value) { asm volatile("" : "+r"(value)); }
 
 // The number of this thread in its block.
 TL_DEVICE int thread_number() {

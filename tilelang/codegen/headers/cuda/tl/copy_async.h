@@ -5,14 +5,14 @@
 namespace tl {
 
 template <int bytes, cache policy = cache::automatic>
-TL_DEVICE void cp_async(void* dst, const void* src) {
+TL_DEVICE void cp_async(shared_place dst, const void* src) {
   constexpr bool through_l2 = policy == cache::cg || (policy == cache::automatic && bytes == 16);
   static_assert(!through_l2 || bytes == 16, "cp.async.cg copies 16 bytes");
   if constexpr (through_l2) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(dst)), "l"(src)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(dst.address), "l"(src)
                  : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(dst)), "l"(src),
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(dst.address), "l"(src),
                  "n"(bytes)
                  : "memory");
   }
@@ -20,16 +20,16 @@ TL_DEVICE void cp_async(void* dst, const void* src) {
 
 // Where `predicate` is false nothing is read, and zeros are written.
 template <int bytes, cache policy = cache::automatic>
-TL_DEVICE void cp_async(void* dst, const void* src, bool predicate) {
+TL_DEVICE void cp_async(shared_place dst, const void* src, bool predicate) {
   constexpr bool through_l2 = policy == cache::cg || (policy == cache::automatic && bytes == 16);
   static_assert(!through_l2 || bytes == 16, "cp.async.cg copies 16 bytes");
   const int size = predicate ? bytes : 0;
   if constexpr (through_l2) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(dst)),
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst.address),
                  "l"(src), "r"(size)
                  : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(dst)),
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(dst.address),
                  "l"(src), "n"(bytes), "r"(size)
                  : "memory");
   }

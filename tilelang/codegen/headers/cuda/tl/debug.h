@@ -2,6 +2,11 @@
 #pragma once
 #include <tl/common.h>
 
+#ifndef __CUDACC_RTC__  // NVRTC knows it
+extern "C" __device__ void __assertfail(const char* message, const char* file, unsigned int line,
+                                        const char* function, size_t char_size);
+#endif
+
 namespace tl {
 
 template <class T> TL_DEVICE void print_number(T x) {
@@ -34,12 +39,10 @@ TL_DEVICE void print_buffer(const char* message, const char* name, const T* firs
   }
 }
 
+// What `assert` calls: the driver prints place, thread and text, and gives the launch an error of its
+// own, which a trap would not.
 TL_DEVICE void device_assert(bool condition, const char* message, const char* file, int line) {
-  if (condition) return;
-  printf("%s:%d: assertion failed: %s (block %d,%d,%d, thread %d,%d,%d)\n", file, line, message,
-         int(blockIdx.x), int(blockIdx.y), int(blockIdx.z), int(threadIdx.x), int(threadIdx.y),
-         int(threadIdx.z));
-  __trap();
+  if (!condition) __assertfail(message, file, unsigned(line), "T.device_assert", 1);
 }
 
 }  // namespace tl

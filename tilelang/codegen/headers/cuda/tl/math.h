@@ -1,5 +1,6 @@
 // Scalar functions, for float, double and the small formats (through float), and for vectors.
 #pragma once
+#include <tl/approximate.h>
 #include <tl/common.h>
 
 namespace tl {
@@ -80,11 +81,6 @@ TL_BINARY(hypot, ::hypotf, ::hypot)
     _Pragma("unroll") for (int i = 0; i < N; ++i) out[i] = fast_##name(x[i]);     \
     return out;                                                                   \
   }
-TL_DEVICE float ex2(float x) {
-  float out;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
-  return out;
-}
 TL_FAST(exp, ::__expf)
 TL_FAST(exp2, ex2)
 TL_FAST(exp10, ::__exp10f)
@@ -200,11 +196,7 @@ TL_ROUNDED(rd)
 #undef TL_ROUNDED
 #undef TL_ROUNDED2
 
-TL_DEVICE float to_tf32(float x) {
-  uint32 out;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(out) : "f"(x));
-  return __uint_as_float(out);
-}
+TL_DEVICE float to_tf32(float x) { return __uint_as_float(tf32_bits(x)); }
 
 TL_DEVICE void dp4a(const int8* a, const int8* b, int* c) {
   const int x = bit_cast<int>(load_elements<4>(a)), y = bit_cast<int>(load_elements<4>(b));

@@ -112,39 +112,39 @@ TL_MMA_FLOAT8(mma_m16n8k32_f16, HALF, D2_A4_B2, "m16n8k32")
 // --- matrices of 8 x 8 16-bit elements between shared memory and registers ---
 
 #define TL_MATRIX_LOADS(suffix, qualifier)                                                       \
-  TL_DEVICE void ldmatrix_x1##suffix(void* dst, const void* row) {                               \
+  TL_DEVICE void ldmatrix_x1##suffix(void* dst, shared_place row) {                               \
     uint32* r = static_cast<uint32*>(dst);                                                       \
     asm volatile("ldmatrix.sync.aligned.m8n8.x1" qualifier ".shared.b16 {%0}, [%1];"             \
-                 : "=r"(r[0]) : "r"(shared_address(row)) : "memory");                            \
+                 : "=r"(r[0]) : "r"(row.address) : "memory");                            \
   }                                                                                              \
-  TL_DEVICE void ldmatrix_x2##suffix(void* dst, const void* row) {                               \
+  TL_DEVICE void ldmatrix_x2##suffix(void* dst, shared_place row) {                               \
     uint32* r = static_cast<uint32*>(dst);                                                       \
     asm volatile("ldmatrix.sync.aligned.m8n8.x2" qualifier ".shared.b16 {%0,%1}, [%2];"          \
-                 : "=r"(r[0]), "=r"(r[1]) : "r"(shared_address(row)) : "memory");                \
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(row.address) : "memory");                \
   }                                                                                              \
-  TL_DEVICE void ldmatrix_x4##suffix(void* dst, const void* row) {                               \
+  TL_DEVICE void ldmatrix_x4##suffix(void* dst, shared_place row) {                               \
     uint32* r = static_cast<uint32*>(dst);                                                       \
     asm volatile("ldmatrix.sync.aligned.m8n8.x4" qualifier ".shared.b16 {%0,%1,%2,%3}, [%4];"    \
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])                                \
-                 : "r"(shared_address(row)) : "memory");                                         \
+                 : "r"(row.address) : "memory");                                         \
   }
 TL_MATRIX_LOADS(, "")
 TL_MATRIX_LOADS(_trans, ".trans")
 
 #define TL_MATRIX_STORES(suffix, qualifier)                                                      \
-  TL_DEVICE void stmatrix_x1##suffix(void* row, const void* src) {                               \
+  TL_DEVICE void stmatrix_x1##suffix(shared_place row, const void* src) {                               \
     asm volatile("stmatrix.sync.aligned.m8n8.x1" qualifier ".shared.b16 [%0], {%1};"             \
-                 :: "r"(shared_address(row)), "r"(words(src)[0]) : "memory");                    \
+                 :: "r"(row.address), "r"(words(src)[0]) : "memory");                    \
   }                                                                                              \
-  TL_DEVICE void stmatrix_x2##suffix(void* row, const void* src) {                               \
+  TL_DEVICE void stmatrix_x2##suffix(shared_place row, const void* src) {                               \
     const uint32* r = words(src);                                                                \
     asm volatile("stmatrix.sync.aligned.m8n8.x2" qualifier ".shared.b16 [%0], {%1,%2};"          \
-                 :: "r"(shared_address(row)), "r"(r[0]), "r"(r[1]) : "memory");                  \
+                 :: "r"(row.address), "r"(r[0]), "r"(r[1]) : "memory");                  \
   }                                                                                              \
-  TL_DEVICE void stmatrix_x4##suffix(void* row, const void* src) {                               \
+  TL_DEVICE void stmatrix_x4##suffix(shared_place row, const void* src) {                               \
     const uint32* r = words(src);                                                                \
     asm volatile("stmatrix.sync.aligned.m8n8.x4" qualifier ".shared.b16 [%0], {%1,%2,%3,%4};"    \
-                 :: "r"(shared_address(row)), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])         \
+                 :: "r"(row.address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])         \
                  : "memory");                                                                    \
   }
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

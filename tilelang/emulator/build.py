@@ -1,0 +1,63 @@
+"""How does a traced kernel become one that the emulator runs?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.device_source import DeviceSource
+from tilelang.compiler import Compiled, ir_text, lower_function
+from tilelang.emulator.kernel import EmulatedKernel
+from tilelang.emulator.settings import Emulator, needs_gpu_target
+from tilelang.emulator.source import REFUSED_HEADERS, refusals
+from tilelang.options import CompileOptions
+from tilelang.program.stmt import Function
+from tilelang.runtime.build import Built
+from tilelang.runtime.crash import guarded
+from tilelang.runtime.report import warn
+from tilelang.target import Target
+from tilelang_diagnostics import error_for, raise_for
+
+
+def build_emulated(
+    function: Function, target: Target, options: CompileOptions, settings: Emulator
+) -> Built:
+    """`function`, compiled for `target` and run by the emulator; raises CompileError.
+
+    C++ is compiled at the first call.
+    """
+    from tilelang.compiler import effective_options
+
+    if target.kind != "cuda":
+        raise needs_gpu_target(target)
+    options = effective_options(function, options)
+    with guarded(f"compiling {function.name} for {target}", function.span):
+        lowered = lower_function(function, target, options)
+        raise_for(lowered.diagnostics)
+        device = print_device(lowered.func, options)
+        refused = refusals(device, refused_functions())
+        if refused:
+            raise error_for(refused)
+        compiled = Compiled(
+            CudaArtifact(device), target, ir_text(lowered.func), lowered.diagnostics
+        )
+    warn(compiled.diagnostics)
+    return Built(compiled, EmulatedKernel(device, function, settings), False)
+
+
+def print_device(func: Any, options: CompileOptions) -> DeviceSource:
+    """The source of a function at stage `device`; raises CompileError."""
+    from tilelang.codegen.cuda import CudaError, print_cuda
+
+    try:
+        return print_cuda(func, index_bits=options.index_bits)
+    except CudaError as refused:
+        raise error_for(refused.diagnostics) from None
+
+
+def refused_functions() -> frozenset[str]:
+    """The functions of `tl` that the emulator does not have, by the table of device operations."""
+    from tilelang.ir.device_ops import DEVICE_OPS
+
+    names = {op.function for op in DEVICE_OPS.values() if op.header in REFUSED_HEADERS}
+    return frozenset({*names, "mbarrier", "tensor_map"})

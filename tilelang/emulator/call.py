@@ -1,0 +1,127 @@
+"""How is one call of a kernel written down for the emulator's process? See `cpp/runtime/call.h`."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tilelang.codegen.device_source import DeviceSource, KernelParam
+from tilelang.dtypes import dtype as dtype_of
+from tilelang.emulator.settings import Emulator
+from tilelang_diagnostics import failure
+
+_PAGE: Final = mmap.PAGESIZE
+# What cudaMalloc promises.
+_ALIGNMENT: Final = 256
+_FORMATS: Final = {
+    "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
+    "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "tfloat32": "f",
+    "float64": "d",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A tensor at an address of this process, or (address 0) memory of the kernel's own."""
+
+    name: str
+    address: int
+    bytes: int
+
+
+class Memory:
+    """A file that holds all regions, each so that its end is as near as can be to the end of a page:
+    whoever runs over it is caught by the processor."""
+
+    def __init__(self, path: Path, regions: Sequence[Region]) -> None:
+        self.path = path
+        self.regions = tuple(regions)
+        self.offsets: list[int] = []
+        at = 0
+        for region in regions:
+            taken = -(-max(region.bytes, 1) // _ALIGNMENT) * _ALIGNMENT
+            pages = -(-taken // _PAGE) * _PAGE
+            self.offsets.append(at + pages - taken)
+            at += pages
+        size = max(at, _PAGE)
+        with path.open("w+b") as file:
+            file.truncate(size)
+            self._map = mmap.mmap(file.fileno(), size)
+
+    def copy_in(self) -> None:
+        """Fill the file; memory nobody gave a value to holds nonsense, NaN for floats."""
+        for region, offset in zip(self.regions, self.offsets, strict=True):
+            if region.address and region.bytes:
+                data = ctypes.string_at(region.address, region.bytes)
+            else:
+                data = b"\xff" * region.bytes
+            self._map[offset : offset + region.bytes] = data
+
+    def copy_out(self, names: set[str]) -> None:
+        """Copy regions called `names` back to where they came from."""
+        for region, offset in zip(self.regions, self.offsets, strict=True):
+            if region.name in names and region.address and region.bytes:
+                data = self._map[offset : offset + region.bytes]
+                ctypes.memmove(region.address, data, region.bytes)
+
+    def close(self) -> None:
+        self._map.close()
+
+
+def write_call(
+    folder: Path, device: DeviceSource, names: Mapping[str, Any], memory: Memory, library: Path,
+    reports: Path, settings: Emulator, workers: int,
+) -> Path:  # fmt: skip
+    """Write the call of every launch of `device` where scalars and dims have the values `names`."""
+    lines = [
+        f"library {library}", f"reports {reports}", f"memory {memory.path}",
+        f"seed {settings.seed}", f"check {int(settings.check)}", f"workers {workers}",
+    ]  # fmt: skip
+    number: dict[str, int] = {}
+    for n, (region, offset) in enumerate(zip(memory.regions, memory.offsets, strict=True)):
+        number[region.name] = n
+        lines.append(f"region {offset} {region.bytes} {region.name}")
+    for launch in device.launches:
+        grid, block = launch.grid_of(names), launch.block
+        sizes = " ".join(str(n) for n in (*grid, *block))
+        lines.append(
+            f"launch {launch.symbol} {sizes} {launch.dynamic_shared} {int(launch.cooperative)}"
+        )
+        for param in launch.params:
+            lines.append(_argument(device, param, names, number))
+    path = folder / "call"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def _argument(
+    device: DeviceSource, param: KernelParam, names: Mapping[str, Any], number: Mapping[str, int]
+) -> str:
+    if param.kind in ("buffer", "workspace"):
+        given = names.get(param.source, 1)
+        return f"pointer {number[param.source]}" if given else "value 0"
+    value = names[param.source]
+    if param.dtype == "bfloat16":
+        bits = struct.unpack("<I", struct.pack("<f", value))[0]
+        data = struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF)
+    else:
+        form = _FORMATS.get(dtype_of(param.dtype).name)
+        if form is None:
+            raise failure(
+                "TL718", f"a {param.dtype} scalar cannot be passed to `{device.name}`",
+                help="pass a float32 and convert it in the kernel",
+            )  # fmt: skip
+        try:
+            data = struct.pack(f"<{form}", value)
+        except struct.error:
+            raise failure(
+                "TL718",
+                f"`{param.source}` of `{device.name}` is {value}, which {param.dtype} cannot hold",
+                help="pass a smaller number, or declare a wider type",
+            ) from None
+    return f"value {int.from_bytes(data, 'little'):x}"

@@ -1,0 +1,77 @@
+// The threads of one block: fibers of one operating-system thread, switched where GPU threads wait.
+#pragma once
+#include <emulator/runtime.h>
+
+#include <string>
+#include <vector>
+
+namespace tl::emulator {
+
+using Entry = void (*)(void* const* arguments);
+
+struct Launch {
+  std::string symbol;
+  Entry entry = nullptr;
+  std::vector<void*> arguments;
+  Index grid{1, 1, 1}, block{1, 1, 1};
+  size_t arena_bytes = 0;
+  bool cooperative = false;
+
+  unsigned threads() const { return block.x * block.y * block.z; }
+  uint64_t blocks() const { return uint64_t(grid.x) * grid.y * grid.z; }
+};
+
+// One cp.async: `size` of `bytes` bytes are read.
+struct PendingCopy {
+  unsigned char* to;
+  const void* from;
+  int bytes, size, line;
+};
+
+struct Fiber {
+  Context context;
+  void* stack_pointer = nullptr;
+  char* stack = nullptr;
+  int number = 0, warp = 0, lane = 0;
+  bool finished = false;
+  // What it waits for, for whoever has to explain a deadlock.
+  const char* waits_for = "";
+  int waits_at = 0, barrier_id = -1, barrier_count = 0;
+  // cp.async: the group that is open, and closed ones, oldest first.
+  std::vector<PendingCopy> open_group;
+  std::vector<std::vector<PendingCopy>> groups;
+};
+
+// Of the block that runs in this process.
+struct Block {
+  std::vector<Fiber*> fibers;
+  Fiber* running = nullptr;
+  int live = 0;
+  bool failed = false;
+};
+extern Block block;
+
+// 0: first come, first served. Anything else seeds a random order.
+void set_schedule(uint64_t seed);
+// Runs one block to its end; false when it failed.
+bool run_block(const Launch& launch, Index index);
+
+// For what threads wait for.
+void suspend(const char* waits_for, int line);
+void make_ready(Fiber* fiber);
+// Ends the block from within: something happened after which nothing means anything.
+[[noreturn]] void abandon_block();
+
+// Called once when all lanes of `mask` have come: `lanes[i]` is what lane i brought, null for
+// lanes that take no part. `what` tells one kind of meeting from another.
+using Combine = void (*)(void* const* lanes);
+void warp_together(uint32_t mask, void* brought, Combine combine, const char* what, int line);
+
+// What each part forgets between blocks, and does when a thread ends.
+void reset_barriers();
+void reset_warps(int count);
+void barriers_lost(const Fiber& fiber);
+void warps_lost(const Fiber& fiber);
+std::string describe_wait(const Fiber& fiber);
+
+}  // namespace tl::emulator

@@ -1,0 +1,86 @@
+"""What runs an emulated kernel: how do the values of a call become tensors and numbers?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.device_source import DeviceSource
+from tilelang.codegen.host_expr import evaluate as evaluate_host
+from tilelang.emulator.call import Region
+from tilelang.emulator.launch import launch
+from tilelang.emulator.settings import Emulator
+from tilelang.emulator.toolchain import find_compiler
+from tilelang.program.buffer import Buffer
+from tilelang.program.expr import Var
+from tilelang.program.stmt import Function
+from tilelang.runtime.dims import evaluate
+from tilelang.runtime.place import Place
+from tilelang.runtime.signature import Parameter, make_signature
+from tilelang.runtime.tensors import elements_per_item, numpy_dtype
+from tilelang_diagnostics import failure
+
+
+class EmulatedKernel:
+    """A kernel for a GPU that runs on the processor; `run` is that of every runner."""
+
+    def __init__(self, device: DeviceSource, function: Function, settings: Emulator) -> None:
+        self.device = device
+        self.settings = settings
+        signature = make_signature(function)
+        self._parameters: tuple[Parameter, ...] = (*signature.slots, *signature.dims)
+        # Tensors of the CPU, which a GPU would want aligned like this.
+        self.place = Place("cpu", CudaArtifact(device).alignments())
+
+    def require_device(self) -> None:
+        """Raise TL807 if there is no C++ compiler."""
+        find_compiler()
+
+    def run(self, values: Sequence[int | float], device: int = 0) -> None:
+        """Run every launch, with one value per slot of the kernel; addresses are of this process.
+
+        Raises CompileError for what went wrong in the kernel, and in checked mode for what could.
+        """
+        slots = self.device.slots
+        names = {slot.name: value for slot, value in zip(slots, values, strict=True)}
+        self._check(names)
+        sizes = {
+            parameter: int(value)
+            for parameter, value in zip(self._parameters, values, strict=True)
+            if isinstance(parameter, Var)
+        }
+        tensors = [
+            Region(slot.name, int(value), bytes_of(parameter, sizes) if value else 0)
+            for slot, parameter, value in zip(slots, self._parameters, values, strict=True)
+            if isinstance(parameter, Buffer)
+        ]
+        launch(self.device, names, tensors, self.settings)
+
+    def _check(self, names: Mapping[str, Any]) -> None:
+        for check in self.device.checks:
+            if not evaluate_host(check.condition, names):
+                raise failure(
+                    "TL721",
+                    f"the arguments break an assumption of `{self.device.name}`: {check.message}",
+                    span=check.span,
+                    help="pass other arguments, or drop the assertion",
+                )
+
+
+def bytes_of(buffer: Buffer, sizes: Mapping[Var, int]) -> int:
+    """Bytes from the first element of a tensor to its last."""
+    shape = [evaluate(d, sizes) or 0 for d in buffer.shape]
+    if any(n == 0 for n in shape):
+        return 0
+    per_item = elements_per_item(buffer.dtype)
+    item = int(numpy_dtype(buffer.dtype).itemsize)
+    if buffer.strides is not None:
+        strides = [evaluate(s, sizes) or 0 for s in buffer.strides]
+        last = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        return (last // per_item + 1) * item
+    shape[-1:] = [-(-n // per_item) for n in shape[-1:]]
+    count = 1
+    for n in shape:
+        count *= n
+    return count * item

@@ -1,0 +1,238 @@
+"""What did the emulator see, in the user's Python? Its reports, read and made diagnostics.
+
+A report names a line of the generated source, or an address in the kernel's library, which the
+library's debug information leads to a line. The source map leads on to Python.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tilelang.codegen.device_source import DeviceSource
+from tilelang.codegen.source_map import Line
+from tilelang.emulator.toolchain import symbolizer
+from tilelang.runtime.programs import output_of
+from tilelang_diagnostics import diagnose
+from tilelang_diagnostics.model import Diagnostic, Label, Span
+
+Report = Mapping[str, Any]
+
+_TILE: Final = re.compile(
+    r"^\s*(?:\S.*\*\s*(?:__restrict__ )?(\w+) = \([^)]*\*\)\(shared_memory"
+    r"|__shared__ .*?\b(\w+)\[[^\]]*\];)"
+)
+_SIGNALS: Final = {4: "an illegal instruction", 6: "an abort", 7: "a bus error",
+                   8: "a division by zero", 11: "a segmentation fault"}  # fmt: skip
+
+
+def read_reports(path: Path) -> tuple[Report, ...]:
+    """The reports of a run, in the order in which they came."""
+    if not path.exists():
+        return ()
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return tuple(json.loads(line) for line in text.splitlines() if line.endswith("}"))
+
+
+def findings(
+    reports: Sequence[Report], device: DeviceSource, library: Path
+) -> tuple[Diagnostic, ...]:
+    """One diagnostic per place and mistake."""
+    explain = _Explain(device, code_lines(reports, device, library))
+    found: dict[tuple[object, ...], Diagnostic] = {}
+    for report in reports:
+        made = explain.report(report)
+        others = tuple(label.span for label in made.labels)
+        found.setdefault((made.code, made.message, made.span, others), made)
+    return tuple(found.values())
+
+
+def code_lines(
+    reports: Sequence[Report], device: DeviceSource, library: Path
+) -> Mapping[int, int]:
+    """Lines of the generated source, by addresses in the library."""
+    addresses = sorted({int(r[key]) for r in reports for key in ("code", "other_code") if key in r})
+    program = symbolizer()
+    if not addresses or program is None:
+        return {}
+    # What is known is where a call returns to.
+    wanted = [f"{address - 1:#x}" for address in addresses]
+    text = output_of([program, "-e", str(library), "-i", "-a", *wanted]) or ""
+    found: dict[int, int] = {}
+    address = None
+    for row in text.splitlines():
+        if row.startswith("0x"):
+            address = int(row, 16) + 1
+            continue
+        place, _, number = row.split(" ")[0].rpartition(":")
+        # Inner frames come first: the last one in the kernel's file is the kernel.
+        if address is not None and number.isdigit() and Path(place).name == f"{device.name}.cpp":
+            found[address] = int(number)
+    return found
+
+
+class _Explain:
+    """What the reports of one run are about."""
+
+    def __init__(self, device: DeviceSource, lines: Mapping[int, int]) -> None:
+        self.device, self.lines = device, lines
+        self.name = f"`{device.name}`"
+        matches = (_TILE.match(line.text) for line in device.source.lines)
+        self.tiles = [m[1] or m[2] for m in matches if m is not None]
+        self.kinds: dict[str, Callable[[Report], Diagnostic]] = {
+            "race": self.race, "inflight": self.inflight, "uninitialised": self.uninitialised,
+            "outside": self.outside, "misaligned": self.misaligned, "fault": self.fault,
+            "deadlock": self.deadlock, "divergence": self.divergence, "barrier": self.barrier,
+            "assertion": self.assertion, "trap": self.trap,
+        }  # fmt: skip
+
+    def report(self, report: Report) -> Diagnostic:
+        return self.kinds[str(report["kind"])](report)
+
+    def race(self, r: Report) -> Diagnostic:
+        first, second = r["access"], r["other_access"]
+        return self.made(
+            "TL731",
+            f"a {first} and a {second} of {self.tile(r)} by different threads of {self.name}, with "
+            "nothing that orders them",
+            r, f"the {first}", f"the {second}",
+            help="T.sync_threads() between the two; where the compiler places barriers itself, "
+            "foreign code or a wrong `access_type` of T.access_ptr hides an access from it",
+        )  # fmt: skip
+
+    def inflight(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL734",
+            f"a {r['access']} of {self.tile(r)} in {self.name} where an asynchronous copy has not "
+            "been waited for",
+            r, f"the {r['access']}", "the copy",
+            help="the thread that copies has to wait (T.ptx_wait_group) before a barrier lets "
+            "others read",
+        )  # fmt: skip
+
+    def uninitialised(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL732",
+            f"shared memory is read that nothing has written, in {self.tile(r)} of {self.name}",
+            r, "the read", help="write every element first (T.clear, T.fill)",
+        )  # fmt: skip
+
+    def outside(self, r: Report) -> Diagnostic:
+        target = f"a {r['access']} of {r['bytes']} bytes"
+        return self.made("TL730", f"{target} {self.whereabouts(r)} in {self.name}", r,
+                         f"the {r['access']}",
+                         help="compare the index with the size of the buffer before the "
+                         "access")  # fmt: skip
+
+    def misaligned(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL730",
+            f"a {r['access']} of {r['bytes']} bytes in {self.name} at an address that is no "
+            f"multiple of {r['alignment']}",
+            r, f"the {r['access']}",
+            help="make the offset a multiple of the vector, or index with smaller elements",
+        )  # fmt: skip
+
+    def fault(self, r: Report) -> Diagnostic:
+        what = _SIGNALS.get(int(r["signal"]), f"signal {r['signal']}")
+        where = f": an access {self.whereabouts(r)}" if "space" in r else ""
+        return self.made(
+            "TL730", f"{self.name} stopped with {what}{where}", r, "here",
+            help="run it in checked mode (--check), which sees an access before it happens",
+        )  # fmt: skip
+
+    def deadlock(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL733", f"the threads of {self.name} wait for each other for ever: {r['text']}", r,
+            "some wait here", "others wait here",
+            help="let every thread that a barrier counts reach it, in the same order",
+        )  # fmt: skip
+
+    def divergence(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL510",
+            f"threads of {self.name} meet at different places: {r['text']}", r, "some are here",
+            "others are here",
+            help="move what threads do together out of the branch that parts them",
+        )  # fmt: skip
+
+    def barrier(self, r: Report) -> Diagnostic:
+        return self.made("TL511", f"{r['text']}, in {self.name}", r, "at this barrier",
+                         help="use barriers 0 to 15 with a multiple of 32 threads that the block "
+                         "has")  # fmt: skip
+
+    def assertion(self, r: Report) -> Diagnostic:
+        place = Span(r["file"], int(r["at"]), 1, int(r["at"]), 1) if r["file"] else None
+        return diagnose(
+            "TL722", f"an assertion failed in {self.name}: {r['text']}", span=place,
+            notes=self.who(r),
+            help="look at the values the condition is about, or pass other arguments",
+        )  # fmt: skip
+
+    def trap(self, r: Report) -> Diagnostic:
+        return self.made("TL722", f"{self.name} stopped itself with a trap", r, "here", help=None)
+
+    # Where things are.
+
+    def made(
+        self, code: str, message: str, r: Report, label: str, other_label: str = "",
+        *, help: str | None,
+    ) -> Diagnostic:  # fmt: skip
+        line, other = self.line(r, ""), self.line(r, "other_")
+        here = None if line is None else line.span
+        labels: tuple[Label, ...] = ()
+        if other is not None and other.span is not None and other.span != here:
+            labels = (Label(other.span, f"{other_label}: became {_code(other)}"),)
+        return diagnose(
+            code, message, span=here, label="" if line is None else f"{label}: became {_code(line)}",
+            labels=labels, notes=(*self.who(r), *self.unknown(r, line)), help=help,
+            calls=() if line is None else line.calls,
+        )  # fmt: skip
+
+    def line(self, r: Report, prefix: str) -> Line | None:
+        number = r.get(f"{prefix}line")
+        if number is None and f"{prefix}code" in r:
+            number = self.lines.get(int(r[f"{prefix}code"]))
+        found = None if not number else self.device.source.at(int(number))
+        return found if found is not None and found.span is not None else None
+
+    def unknown(self, r: Report, line: Line | None) -> tuple[str, ...]:
+        if line is not None or "code" not in r or symbolizer() is not None:
+            return ()
+        return ("install binutils to see the line: addr2line reads it from debug information",)
+
+    def who(self, r: Report) -> tuple[str, ...]:
+        if "thread" not in r or "block" not in r:
+            return ()
+        other = f" and thread {_triple(r['other_thread'])}" if "other_thread" in r else ""
+        return (f"thread {_triple(r['thread'])}{other} of block {_triple(r['block'])}",)
+
+    def tile(self, r: Report) -> str:
+        """The tile that both lines are about, if there is just one."""
+        lines = [line for line in (self.line(r, ""), self.line(r, "other_")) if line is not None]
+        for chosen in (lines, lines[:1]):
+            names = [t for t in self.tiles if chosen and all(_names(x, t) for x in chosen)]
+            if len(names) == 1:
+                return f"`{names[0]}`"
+        return "shared memory"
+
+    def whereabouts(self, r: Report) -> str:
+        if r["space"] == "shared":
+            return f"outside of {self.tile(r)}: byte {r['offset']} of {r.get('size', '?')}"
+        side = "before the start" if int(r["offset"]) < 0 else "past the end"
+        return f"{side} of `{r['buffer']}`: byte {r['offset']} of {r['size']}"
+
+
+def _names(line: Line, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", line.text) is not None
+
+
+def _code(line: Line) -> str:
+    return f"`{line.text.strip()}`"
+
+
+def _triple(index: Sequence[int]) -> str:
+    return f"({index[0]}, {index[1]}, {index[2]})"

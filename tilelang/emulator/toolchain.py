@@ -1,0 +1,165 @@
+"""Which C++ compiler is there, and how do the emulator and a kernel for it get built?
+
+The emulator itself is compiled once per machine and compiler, a kernel once per source; both are
+kept in the folder of the kernel cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tilelang import emulator, options
+from tilelang.runtime.cache import cache_root
+from tilelang.runtime.programs import find_program, output_of
+from tilelang.runtime.toolchain_cuda import HEADERS, headers_digest
+from tilelang_diagnostics import failure
+
+CPP: Final = Path(emulator.__file__).parent / "cpp"
+INCLUDE: Final = CPP / "include"
+_LANGUAGE: Final = ("-std=c++17", "-fno-strict-aliasing", "-fwrapv", "-g", "-fPIC")
+_RUNTIME_FLAGS: Final = ("-O3", "-march=native")
+# Loops stay loops, which compiles in half a second; the hot work is the runtime's.
+_KERNEL_FLAGS: Final = ("-O1", "-w", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector")
+_CHECK_FLAGS: Final = {
+    "gcc": ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
+            "--param=tsan-instrument-func-entry-exit=0"),
+    "clang": ("-fsanitize=thread", "-mllvm", "-tsan-distinguish-volatile", "-mllvm",
+              "-tsan-instrument-func-entry-exit=0"),
+}  # fmt: skip
+_SECONDS: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C++ compiler: what to call, its family, and what it says of itself."""
+
+    command: tuple[str, ...]
+    family: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.command)} ({self.version})"
+
+
+class CompilerError(Exception):
+    """A C++ compiler did not take the source; `log` is what it wrote."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log)
+        self.log = log
+
+
+def find_compiler() -> Compiler:
+    """The first C++ compiler of `$CXX`, g++, clang++, c++ and the ziglang wheel; else TL807."""
+    found = _compiler(options.CXX.get(), options.SEARCH_PATH.get())
+    if found is None:
+        raise failure(
+            "TL807",
+            "no C++ compiler is installed, which the emulator runs kernels through",
+            help="install g++ or clang, or pip install ziglang; CXX names one elsewhere",
+        )
+    return found
+
+
+@cache
+def _compiler(wanted: str, path: str) -> Compiler | None:
+    names = (wanted,) if wanted else ("g++", "clang++", "c++")
+    program = find_program(*names)
+    if program is not None:
+        command: tuple[str, ...] = (program,)
+    elif not wanted and importlib.util.find_spec("ziglang") is not None:
+        command = (sys.executable, "-m", "ziglang", "c++")
+    else:
+        return None
+    text = output_of((*command, "--version")) or ""
+    lines = text.splitlines() or ["unknown version"]
+    return Compiler(command, "clang" if "clang" in text else "gcc", lines[0])
+
+
+def runtime_program(compiler: Compiler) -> Path:
+    """The emulator, built if it is not there yet."""
+    flags = (*_LANGUAGE, *_RUNTIME_FLAGS, "-rdynamic", f"-I{INCLUDE}")
+    sources = sorted(str(p) for p in (CPP / "runtime").glob("*.cpp"))
+    key = _digest(sources_digest(), str(compiler), _machine(), *flags)
+    where = cache_root() / "emulator" / f"runtime-{key[:32]}"
+    return _made(where, lambda to: _run(compiler, (*flags, *sources, "-o", str(to), "-ldl")))
+
+
+def kernel_library(text: str, name: str, check: bool, compiler: Compiler) -> Path:
+    """The library of a kernel whose C++ is `text`, built if it is not there yet."""
+    flags = (*_LANGUAGE, *_KERNEL_FLAGS, *(_CHECK_FLAGS[compiler.family] if check else ()),
+             f"-I{INCLUDE}", f"-I{HEADERS}", "-include", "emulator/cuda.h")  # fmt: skip
+    key = _digest(text, name, sources_digest(), headers_digest(), str(compiler), *flags)
+    where = cache_root() / "emulator" / key[:2] / f"{key[:32]}.so"
+
+    def build(to: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="tilelang-emulator-") as folder:
+            source, made = Path(folder) / f"{name}.cpp", Path(folder) / "kernel.o"
+            source.write_text(text, encoding="utf-8")
+            _run(compiler, (*flags, "-c", str(source), "-o", str(made)))
+            _run(compiler, ("-shared", "-o", str(to), str(made)))
+
+    return _made(where, build)
+
+
+@cache
+def sources_digest() -> str:
+    """A hash of everything under `cpp`."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in CPP.rglob("*") if p.suffix in (".h", ".cpp")):
+        digest.update(str(path.relative_to(CPP)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _made(where: Path, build: Callable[[Path], None]) -> Path:
+    """`where`, built aside and renamed into place unless it is there: readers see all or nothing."""
+    if where.exists():
+        os.utime(where)
+        return where
+    where.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=where.parent, prefix=".making-") as folder:
+        made = Path(folder) / where.name
+        build(made)
+        made.replace(where)
+    return where
+
+
+def _run(compiler: Compiler, arguments: Sequence[str]) -> None:
+    done = subprocess.run(
+        [*compiler.command, *arguments], capture_output=True, text=True, check=False,
+        errors="replace", timeout=_SECONDS,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise CompilerError((done.stderr + done.stdout).strip())
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@cache
+def _machine() -> str:
+    """What decides which instructions `-march=native` may use."""
+    try:
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.machine() + platform.processor()
+    lines = (line for line in info.splitlines() if line.lower().startswith(("flags", "features")))
+    return platform.machine() + next(lines, "")
+
+
+def symbolizer() -> str | None:
+    """The program that knows which lines an address of a library comes from."""
+    return find_program("addr2line", "llvm-addr2line", "eu-addr2line") or shutil.which("addr2line")

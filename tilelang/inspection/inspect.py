@@ -1,0 +1,192 @@
+"""How are machine code, source map, layouts and diagnostics put together into one answer?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.cuda_binary import CudaBinary, KernelResources
+from tilelang.codegen.device_source import KernelLaunch
+from tilelang.codegen.source_map import Line, SourceMap
+from tilelang.inspection.advice import deeper_pipelines
+from tilelang.inspection.counts import Counts, counted
+from tilelang.inspection.flow import FlowLoop, loops_of
+from tilelang.inspection.model import (
+    BankConflicts,
+    Inspection,
+    KernelReport,
+    LineReport,
+    LoopReport,
+    SharedMemory,
+    Source,
+)
+from tilelang.inspection.ptx import PtxInstruction, ptx_instructions
+from tilelang.layouts.infer import infer_layouts
+from tilelang.layouts.layout_map import LayoutMap
+from tilelang.occupancy import occupancy_of
+from tilelang.program.stmt import Function
+from tilelang.runtime.sass import Instruction, disassemble, find_nvdisasm
+from tilelang.target import Target, parse_target
+from tilelang_diagnostics import failure
+from tilelang_diagnostics.model import Diagnostic, Frame, Span
+
+AnyInstruction = Instruction | PtxInstruction
+_LOOP: Final = re.compile(r"\s*(?:for \(\w+ (\w+) = |while \(|do \{)")
+
+
+def inspect_artifact(
+    artifact: Any, function: Function, target: Target, diagnostics: Sequence[Diagnostic] = ()
+) -> Inspection:
+    """What the code of a compiled kernel holds. TL417 for a target without machine code to show."""
+    if not isinstance(artifact, CudaArtifact):
+        raise failure(
+            "TL417",
+            f"`{function.name}` is compiled for {target}, and only CUDA code can be inspected",
+            span=function.span,
+            help="name a CUDA target: target='cuda:sm_90a' needs no GPU",
+        )
+    binary = next((b for b in artifact.binaries if b.arch == target.arch), artifact.binaries[0])
+    shown = parse_target(f"cuda:{binary.arch}")
+    code = _Code(artifact, binary)
+    kernels = tuple(code.report(launch, shown) for launch in artifact.launches)
+    layouts = infer_layouts(function, shown)
+    waiting = any(d.code == "TL508" for d in diagnostics)
+    advice = () if waiting else tuple(deeper_pipelines(function, layouts, kernels, shown))
+    return Inspection(
+        artifact.name, str(shown), binary.arch, binary.compiler, code.source, code.note, kernels,
+        tuple(_conflicts(layouts)), (*diagnostics, *advice),
+    )  # fmt: skip
+
+
+class _Code:
+    """The instructions of one binary, and the way from them to Python."""
+
+    def __init__(self, artifact: CudaArtifact, binary: CudaBinary) -> None:
+        self.binary = binary
+        self.map = artifact.device.source
+        # With `#line` in it, the compiler has counted in lines of Python.
+        self.directives = any(line.text.startswith("#line") for line in self.map.lines)
+        name = f"{artifact.device.name}.cu"
+        if self.directives:
+            first = next((x.span for x in self.map.lines if x.span is not None), None)
+            name = "" if first is None else first.file.rpartition("/")[2]
+        self.blocks = _blocks(self.map)
+        self.source: Source = "sass"
+        self.note = ""
+        self.instructions: tuple[AnyInstruction, ...]
+        if find_nvdisasm() is not None and binary.cubin:
+            listing = disassemble(binary.cubin, name, binary.ptx).instructions
+            self.instructions = tuple(i for i in listing if not i.is_never_run)
+        else:
+            self.source = "ptx"
+            self.note = (
+                "nvdisasm is not installed: counts are those of PTX, of which the assembler makes "
+                "other numbers of instructions; pip install 'tilelang[cuda13]'"
+            )
+            self.instructions = tuple(ptx_instructions(binary.ptx, name))
+
+    def report(self, launch: KernelLaunch, target: Target) -> KernelReport:
+        """One kernel."""
+        steps = [i for i in self.instructions if i.kernel == launch.symbol]
+        used = next((r for r in self.binary.resources if r.kernel == launch.symbol), None)
+        static = max(launch.static_shared, used.shared if used else 0)
+        shared = SharedMemory(static, launch.dynamic_shared, target.capabilities.shared_bytes)
+        occupancy = occupancy_of(
+            target, threads=launch.threads, registers=used.registers if used else 0,
+            shared=shared.total,
+        )  # fmt: skip
+        known = used or KernelResources(launch.symbol)
+        mapped = sum(self._place(i.line) is not None for i in steps)
+        return KernelReport(
+            launch.symbol, launch.threads, shared,
+            None if used is None else known.registers, None if used is None else known.stack,
+            None if used is None else known.spill_stores,
+            None if used is None else known.spill_loads,
+            occupancy, self._counts(steps), mapped, tuple(self._loops(steps)),
+            tuple(self._lines(steps)),
+        )  # fmt: skip
+
+    def _counts(self, steps: Sequence[AnyInstruction]) -> Counts:
+        return counted((i.opcode for i in steps), self.source)
+
+    def _place(self, number: int | None) -> Line | None:
+        """The line of generated source that has a place in Python."""
+        if number is None:
+            return None
+        if self.directives:
+            return next((x for x in self.map.lines if x.span and x.span.line == number), None)
+        line = self.map.at(number)
+        return line if line is not None and line.spans else None
+
+    def _lines(self, steps: Sequence[AnyInstruction]) -> Iterator[LineReport]:
+        """By Python statement, in the order of their places."""
+        found: dict[tuple[Span, tuple[Frame, ...]], list[AnyInstruction]] = {}
+        for step in steps:
+            line = self._place(step.line)
+            if line is not None and line.span is not None:
+                found.setdefault((line.span, line.calls), []).append(step)
+        for span, calls in sorted(found, key=lambda key: (key[0], len(key[1]))):
+            yield LineReport(span, calls, self._counts(found[span, calls]))
+
+    # Loops.
+
+    def _loops(self, steps: Sequence[AnyInstruction]) -> Iterator[LoopReport]:
+        loops = loops_of(steps)
+        blocks: dict[int, tuple[int, int]] = {}
+        # Inner loops first: what is around one is a loop around its source, too.
+        for n in sorted(range(len(loops)), key=lambda n: -loops[n].depth):
+            inside = [b for m, b in blocks.items() if loops[m].members < loops[n].members]
+            block = self._block(loops[n], steps, inside)
+            if block is not None:
+                blocks[n] = block
+        for n, loop in enumerate(loops):
+            line = self._place(blocks[n][0]) if n in blocks else None
+            if self.directives:
+                line = self._place(steps[loop.jumps[-1]].line)
+            found = None if line is None or self.directives else _LOOP.match(line.text)
+            variable = found[1] if found is not None else ""
+            members = [steps[m] for m in sorted(loop.members)]
+            span = None if line is None else line.span
+            yield LoopReport(span, variable or "", loop.depth, self._counts(members))
+
+    def _block(
+        self, loop: FlowLoop, steps: Sequence[AnyInstruction], inside: Sequence[tuple[int, int]]
+    ) -> tuple[int, int] | None:
+        """The innermost loop of the source around most of its instructions, and all of `inside`."""
+        numbers = [n for m in loop.members if (n := steps[m].line) is not None]
+        best: tuple[int, int] | None = None
+        for start, end in self.blocks:
+            around = all(start < first and last < end for first, last in inside)
+            # Code that moves out of an inner loop, or is scheduled across it, must not count.
+            held = sum(start <= n <= end for n in numbers)
+            if around and 2 * held > len(numbers) and (best is None or start > best[0]):
+                best = start, end
+        return best
+
+
+def _blocks(source: SourceMap) -> tuple[tuple[int, int], ...]:
+    """First and last line of each loop that is one in machine code as well: not unrolled."""
+    found = []
+    open_at: list[tuple[int, bool]] = []
+    unrolled = False
+    for number, line in enumerate(source.lines, 1):
+        text = line.text.strip()
+        if text.startswith("}") and open_at:
+            start, is_loop = open_at.pop()
+            if is_loop:
+                found.append((start, number))
+        if text.endswith("{"):
+            open_at.append((number, _LOOP.match(line.text) is not None and not unrolled))
+        unrolled = text.startswith("#pragma unroll") and not text.endswith("unroll 1")
+    return tuple(sorted(found))
+
+
+def _conflicts(layouts: LayoutMap) -> Iterator[BankConflicts]:
+    """Every use of every shared tile, from the layouts the compiler chose."""
+    for entry in layouts:
+        for use in entry.bank_uses:
+            yield BankConflicts(
+                entry.name, use.origin.op, use.what, use.mode.value, use.degree, use.origin.span
+            )

@@ -1,0 +1,125 @@
+"""What threads wrote to shared memory is fenced before the copy engine or the tensor cores read it.
+
+Before: S[tx] = …; T.sync_threads(); if tx == 0: T.tma_store(S, …)
+After:  S[tx] = …; T.fence_proxy_async(); T.sync_threads(); if tx == 0: T.tma_store(S, …)
+
+They read through a way of their own (PTX ISA, async proxy), which ordinary writes reach only
+through a fence in the thread that wrote. It goes before the next statement by which that thread
+lets others, or the engine, go on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tilelang.ir import attrs, build, tirx
+from tilelang.ir.device_op import DeviceOp
+from tilelang.ir.device_ops import call, op_of_call
+from tilelang.ir.visit import collect, storage_roots, with_body
+from tilelang.passes.context import PassContext
+
+_ENGINES: Final = ("wgmma", "bulk")
+
+
+def fence_proxies(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
+    """Insert the fences that ordinary writes need."""
+    return with_body(func, _launches(func.body, ctx))
+
+
+def _launches(s: Any, ctx: PassContext) -> Any:
+    if isinstance(s, tirx.SeqStmt):
+        return build.seq([_launches(x, ctx) for x in s.seq], s.span)
+    if not isinstance(s, tirx.AttrStmt):
+        return s
+    if str(s.attr_key) != attrs.THREAD_EXTENT:
+        return tirx.AttrStmt(s.node, s.attr_key, s.value, _launches(s.body, ctx), s.span)
+    fences = _Fences(s)
+    if not fences.read:
+        return s
+    new, _ = fences.statement(s, False)
+    ctx.count("proxy fences", fences.count)
+    return new
+
+
+class _Fences:
+    """Walks a launch with whether this thread has written something since its last fence."""
+
+    def __init__(self, launch: Any) -> None:
+        self._roots = storage_roots(launch)
+        self.count = 0
+        # What engines read.
+        self.read = {
+            self._roots.get(arg.source, arg.source)
+            for e in collect(launch, tirx.Call)
+            for op in [op_of_call(e)]
+            if op is not None and op.queue in _ENGINES
+            for row, arg in zip(op.operands, e.args, strict=False)
+            if row.space == "shared" and isinstance(arg, tirx.TensorRegion)
+        }
+
+    def statement(self, s: Any, dirty: bool) -> tuple[Any, bool]:
+        """`s` with its fences, and whether a write is left unfenced behind it."""
+        if isinstance(s, tirx.SeqStmt):
+            parts = []
+            for x in s.seq:
+                new, dirty = self.statement(x, dirty)
+                parts.append(new)
+            return build.seq(parts, s.span), dirty
+        if isinstance(s, tirx.AttrStmt):
+            body, dirty = self.statement(s.body, dirty)
+            return tirx.AttrStmt(s.node, s.attr_key, s.value, body, s.span), dirty
+        if isinstance(s, (tirx.For, tirx.While)):
+            return self._loop(s, dirty)
+        if isinstance(s, tirx.IfThenElse):
+            then, left = self.statement(s.then_case, dirty)
+            other, right = s.else_case, dirty
+            if other is not None:
+                other, right = self.statement(other, dirty)
+            return tirx.IfThenElse(s.condition, then, other, s.span), left or right
+        return self._leaf(s, dirty)
+
+    def _loop(self, s: Any, dirty: bool) -> tuple[Any, bool]:
+        start = self.count
+        _, left = self.statement(s.body, dirty)
+        if left and not dirty:
+            self.count = start
+            dirty = True
+        self.count = start
+        body, left = self.statement(s.body, dirty)
+        is_for = isinstance(s, tirx.For)
+        new = build.replace_body(s, body) if is_for else tirx.While(s.condition, body, s.span)
+        return new, dirty or left
+
+    def _leaf(self, s: Any, dirty: bool) -> tuple[Any, bool]:
+        ops = [op for e in collect(s, tirx.Call) if (op := op_of_call(e)) is not None]
+        if dirty and any(_lets_go_on(op) for op in ops):
+            self.count += 1
+            fence = build.evaluate(call("fence_proxy_async", [], span=s.span), s.span)
+            return build.seq([fence, s], s.span), self._writes(s)
+        if any(op.name == "fence_proxy_async" for op in ops):
+            return s, False
+        return s, dirty or self._writes(s)
+
+    def _writes(self, s: Any) -> bool:
+        """Whether it writes, as an ordinary thread does, what an engine reads."""
+        written = [x.buffer for x in collect(s, tirx.BufferStore)]
+        for e in collect(s, tirx.Call):
+            op = op_of_call(e)
+            if op is not None and op.queue == "mbarrier":
+                continue
+            rows = () if op is None else op.operands
+            for n, arg in enumerate(e.args):
+                if isinstance(arg, tirx.TensorRegion):
+                    access = rows[n].access if n < len(rows) else "update"
+                    written += [] if access == "read" else [arg.source]
+        return any(self._roots.get(b, b) in self.read for b in written)
+
+
+def _lets_go_on(op: DeviceOp) -> bool:
+    """Whether others, or an engine, may go on with what was written before."""
+    return (
+        op.orders is not None
+        or op.queue in _ENGINES
+        or op.name in ("named_barrier_arrive", "wgmma_fence")
+        or any(o.space == "barrier" and o.access == "update" for o in op.operands)
+    )
