@@ -201,9 +201,19 @@ def behaviours(trivial: Any, elsewhere: Any) -> Iterator[tuple[str, Callable[[],
         torch.cuda.synchronize()
         return {"ok": text in said and right()["ok"], "said": said}
 
+    def second_device() -> dict[str, Any]:
+        """While the first one is current; PyTorch's stream of the second one is used."""
+        there, result = a.to("cuda:1"), torch.empty(4096, device="cuda:1")
+        trivial(there, result)
+        torch.cuda.synchronize(1)
+        current = torch.cuda.current_device()
+        return {"ok": torch.equal(result.cpu(), a.cpu() + 1) and current == 0}
+
     yield "stream", stream
     yield "graph", graph
     yield "threads", threads
+    if torch.cuda.device_count() > 1:
+        yield "second device", second_device
     wide = torch.randn(4097, device="cuda")
     for name, call, text in (
         (

@@ -3,10 +3,10 @@
     python benchmarks/sanitize_check.py build BUNDLE [--arch sm_90a]
     python3 benchmarks/sanitize_check.py run BUNDLE [--out FOLDER] [--tools memcheck racecheck …]
 
-Five kernels have a planted mistake, the others are right ones of the tests. `run` needs Python, the
-driver and compute-sanitizer: neither TVM nor PyTorch. It prints a table and keeps what
-compute-sanitizer wrote, as XML and as text, in `--out`. It fails if a planted mistake is not found
-or a right kernel is complained of.
+Six kernels have a planted mistake, the others are right ones of the tests. `run` needs Python, the
+driver and compute-sanitizer: neither TVM nor PyTorch. It prints a table with our diagnostics and
+keeps what compute-sanitizer wrote, as XML and as text, in `--out`. It fails if a planted mistake is
+not found or a right kernel is complained of.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Which tool has to find each planted mistake; far_away and negative also run without one.
 PLANTED = {
     "past_the_end": "memcheck", "far_away": "memcheck", "reverse": "racecheck",
-    "half_written": "initcheck", "negative": "memcheck",
+    "half_written": "initcheck", "negative": "memcheck", "divergent": "synccheck",
 }  # fmt: skip
 RIGHT = (
     "quickstart", "gemm_float16", "pipeline_one_ahead", "gpu_gemm_stages", "gpu_gemm_odd",
@@ -72,14 +71,17 @@ def _store_planted(out: Path, arch: str) -> list[str]:
     _store(out / "past_the_end", planted.past_the_end.function, (), (long, long), arch)
     _store(out / "far_away", planted.far_away.function, (), (long, 1 << 40), arch)
     _store(out / "reverse", planted.reverse.function, (1,), (ramp,), arch, drop=BARRIER)
+    _store(out / "divergent", planted.reverse.function, (1,), (ramp,), arch,
+           drop=BARRIER, put=f"if (tx < 100) {BARRIER}")  # fmt: skip
     _store(out / "half_written", planted.half_written.function, (1,), (ramp,), arch)
     _store(out / "negative", planted.negative.function, (1,), (ramp - 128,), arch)
     return list(PLANTED)
 
 
 def _store(
-    folder: Path, function: Any, out_idx: Any, inputs: Any, arch: str, drop: str = ""
-) -> None:
+    folder: Path, function: Any, out_idx: Any, inputs: Any, arch: str, drop: str = "",
+    put: str = ";",
+) -> None:  # fmt: skip
     from benchmarks.gpu_cases import lowered
     from tilelang.codegen.cuda_artifact import CudaArtifact
     from tilelang.codegen.source_map import SourceMap
@@ -90,7 +92,7 @@ def _store(
 
     source = lowered(function, arch)
     if drop:
-        lines = tuple(replace(x, text=x.text.replace(drop, ";")) for x in source.source.lines)
+        lines = tuple(replace(x, text=x.text.replace(drop, put)) for x in source.source.lines)
         source = replace(source, source=SourceMap(lines))
     artifact = CudaArtifact(source, (compile_cuda(source, parse_target(f"cuda:{arch}")),))
     values = [x for x in inputs if hasattr(x, "shape") or isinstance(x, (int, float, bool))]
@@ -103,54 +105,51 @@ def _store(
 
 def run(bundle: Path, out: Path, tools: list[str], jobs: int) -> int:
     """The number of surprises."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "diagnostics")]
+    from tilelang.runtime.sanitizer import find_sanitizer
+
     out.mkdir(parents=True, exist_ok=True)
-    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    program = str(find_sanitizer())
     print(subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip())
     folders = sorted(f for f in bundle.iterdir() if f.is_dir())
-    tasks = [(f, tool) for f in folders for tool in tools
-             if f.name in RIGHT or PLANTED.get(f.name) == tool]  # fmt: skip
+    tasks = [(f, tool) for f in folders for tool in (*tools, "synccheck")
+             if (f.name in RIGHT and tool in tools) or PLANTED.get(f.name) == tool]  # fmt: skip
     started = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
-        rows = list(pool.map(lambda task: _check(program, *task, out), tasks))
+        rows = list(pool.map(lambda task: _check(*task, out), tasks))
     surprises = 0
-    for name, tool, found, seconds, state in rows:
-        expected = name in PLANTED
-        wrong = (found == 0) if expected else (found > 0 or state != 0)
+    for name, tool, found, seconds, text in rows:
+        wrong = (len(found) == 0) == (name in PLANTED)
         surprises += wrong
-        mark = "UNEXPECTED" if wrong else "planted" if expected else "clean"
-        print(f"{name:28} {tool:10} {found:6} found  exit {state}  {seconds:5.1f} s  {mark}")
+        mark = "UNEXPECTED" if wrong else "planted" if found else "clean"
+        print(f"{name:32} {tool:10} {' '.join(found) or '-':6} {seconds:5.1f} s  {mark}")
+        if found:
+            print(text)
     print(f"{len(rows)} runs in {time.perf_counter() - started:.1f} s, {surprises} surprises")
     _without(bundle, out)
     return surprises
 
 
-def _check(program: str, folder: Path, tool: str, out: Path) -> tuple[str, str, int, float, int]:
-    xml = out / f"{folder.name}.{tool}.xml"
-    command = [program, "--tool", tool, "--xml", "--save", str(xml), "--log-file",
-               str(xml.with_suffix(".txt")), "--print-limit", "1000",
-               "--target-processes", "application-only", "--show-backtrace", "device",
-               *(["--report-api-errors", "no"] if tool == "memcheck" else []),
-               *_child(folder)]  # fmt: skip
-    started = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    seconds = time.perf_counter() - started
-    xml.with_suffix(".child.txt").write_text(done.stdout + done.stderr)
+def _check(folder: Path, tool: Any, out: Path) -> tuple[str, str, list[str], float, str]:
+    """Codes and text of what one tool finds."""
+    from tilelang.codegen.cuda_artifact import CudaArtifact
+    from tilelang.runtime.sanitizer import watch
+    from tilelang_diagnostics import CompileError, SourceMap, render_text
+
+    try:
+        made = watch(folder, CudaArtifact.load(folder), tool, out / f"{folder.name}.{tool}.xml")
+        found, seconds = made.diagnostics, made.seconds
+    except CompileError as refused:
+        found, seconds = refused.diagnostics, 0.0
     addresses = folder / "addresses.json"
     if addresses.exists():
         shutil.copy(addresses, out / f"{folder.name}.addresses.json")
-    return folder.name, tool, _count(xml), seconds, done.returncode
+    text = render_text(found, SourceMap(), 100, summary=False)
+    return folder.name, tool, [d.code for d in found], seconds, text
 
 
 def _child(folder: Path) -> list[str]:
     return [sys.executable, "-m", "tilelang.runtime.sanitizer_child", str(folder.resolve())]
-
-
-def _count(xml: Path) -> int:
-    try:
-        return len(ElementTree.parse(xml).getroot())
-    except (OSError, ElementTree.ParseError) as error:
-        print(f"{xml.name}: {error}")
-        return -1
 
 
 def _without(bundle: Path, out: Path) -> None:

@@ -31,8 +31,7 @@ class Timed:
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """The tuning parameters of a GEMM. `panel` rows of blocks run together; `layout` is how its
-    tiles lie in shared memory: as the compiler chooses, row by row, or as it says itself;
-    `staged`: C is written by way of shared memory."""
+    tiles lie in shared memory: as the compiler chooses, row by row, or as it says itself."""
 
     m: int
     n: int
@@ -41,11 +40,9 @@ class Blocks:
     threads: int
     panel: int = 8
     layout: str = "chosen"
-    staged: bool = False
 
     def __str__(self) -> str:
         base = f"{self.m}x{self.n}x{self.k} s{self.stages} t{self.threads} p{self.panel}"
-        base += " staged" * self.staged
         return base if self.layout == "chosen" else f"{base} {self.layout}"
 
 
@@ -58,9 +55,6 @@ GEMM_BLOCKS = (
     Blocks(128, 256, 64, 3, 256),
     Blocks(256, 128, 32, 4, 256),
     Blocks(256, 128, 64, 3, 256),
-    Blocks(128, 256, 64, 3, 256, staged=True),
-    Blocks(256, 128, 64, 3, 256, staged=True),
-    Blocks(128, 128, 32, 4, 128, staged=True),
 )
 SWIZZLES = tuple(
     Blocks(128, 128, 32, 4, 128, panel, layout)
@@ -97,12 +91,7 @@ def gemm(M: int, N: int, K: int, blocks: Blocks, transposed: bool) -> Any:
                 else:
                     T.copy(B[k * bk, bx * bn], B_tile)
                 T.gemm(A_tile, B_tile, C_tile, transpose_B=transposed)
-            if blocks.staged:
-                C_shared = T.alloc_shared((bm, bn), T.float16)
-                T.copy(C_tile, C_shared)
-                T.copy(C_shared, C[by * bm, bx * bn])
-            else:
-                T.copy(C_tile, C[by * bm, bx * bn])
+            T.copy(C_tile, C[by * bm, bx * bn])
 
     return gemm
 

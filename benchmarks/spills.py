@@ -1,12 +1,13 @@
 """What does each kernel take of each architecture, and does any spill registers?
 
-    python -m benchmarks.spills [--only TEXT …] [--arch sm_90a …] [--fresh] [--check]
+    python -m benchmarks.spills [--only TEXT …] [--arch sm_90a …] [--fresh | --keep] [--check]
 
 Compiles the kernels under test and the examples for every architecture through NVRTC, and writes
 `benchmarks/spills.md`. It fails for a compiler warning, for a kernel that a compiler rejects, and
 for a spill in a kernel of the kinds that must have none. What was compiled from the same text of
 this repository is remembered in `build/spills.jsonl`, so that an interrupted run goes on where it
-stopped. `--check` compares with the table instead of writing it; `--only` prints.
+stopped; `--keep` also takes what older text gave, to add kernels to the table. `--check` compares
+with the table instead of writing it; `--only` prints.
 """
 
 from __future__ import annotations
@@ -98,14 +99,14 @@ def _row(
 class _State:
     """Rows of earlier runs, by case and architecture, while the repository's text is theirs."""
 
-    def __init__(self, path: Path, digest: str, fresh: bool) -> None:
+    def __init__(self, path: Path, digest: str, fresh: bool, keep: bool) -> None:
         self.path, self.digest = path, digest
         self.known: dict[tuple[str, str], list[Row]] = {}
         if fresh or not path.exists():
             return
         for line in path.read_text(encoding="utf-8").splitlines():
             said = json.loads(line)
-            if said["digest"] == digest:
+            if keep or said["digest"] == digest:
                 rows = [Row(**{**r, "warnings": tuple(r["warnings"])}) for r in said["rows"]]
                 self.known[said["case"], said["arch"]] = rows
 
@@ -183,9 +184,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", default=(), metavar="TEXT")
     parser.add_argument("--arch", nargs="+", default=ARCHS, metavar="ARCH")
     parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
+    parser.add_argument("--keep", action="store_true", help="take what older text gave, too")
     parser.add_argument("--check", action="store_true", help="compare with the table on disk")
     given = parser.parse_args(argv)
-    state = _State(STATE, digest_of_sources(), given.fresh)
+    state = _State(STATE, digest_of_sources(), given.fresh, given.keep)
     rows: list[Row] = []
     for case in spill_cases():
         if given.only and not any(text in case.name for text in given.only):

@@ -23,6 +23,7 @@ from tilelang.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from tilelang import language, layout, math, profiler, testing
+    from tilelang.emulator.settings import Emulator
     from tilelang.language.primfunc import PrimFunc
     from tilelang.layout import Fragment, Layout
     from tilelang.math import cdiv, next_power_of_2
@@ -45,6 +46,7 @@ _NAMES: dict[str, str] = {
     "Fragment": "tilelang.layout",
     "JITKernel": "tilelang.runtime.kernel",
     "Layout": "tilelang.layout",
+    "Emulator": "tilelang.emulator.settings",
     "PassConfigKey": "tilelang.options",
     "PrimFunc": "tilelang.language.primfunc",
     "Target": "tilelang.target",
@@ -66,7 +68,7 @@ _NAMES: dict[str, str] = {
 _MODULES = ("autotuner", "language", "layout", "math", "profiler", "testing")
 
 __all__ = [
-    "CompileError", "Fragment", "JITKernel", "Layout", "PassConfigKey", "PrimFunc", "Target",
+    "CompileError", "Emulator", "Fragment", "JITKernel", "Layout", "PassConfigKey", "PrimFunc", "Target",
     "TensorSupplyType", "TileLangWarning", "__version__", "autotune", "cdiv", "compile",
     "disable_cache", "enable_cache", "export", "is_cache_enabled", "jit", "language", "layout",
     "lower", "math", "next_power_of_2", "par_compile", "profiler", "testing",

@@ -345,7 +345,7 @@ CRASH_DIR: Final = EnvVar(
 COMPILER: Final = EnvVar("CC", "", "C compiler used as a linker for cached CPU kernels")
 CXX: Final = EnvVar("CXX", "", "C++ compiler of the emulator (default: g++, clang++, ziglang)")
 EMULATE: Final = EnvVar(
-    "TILELANG_EMULATE", "", "run GPU kernels on the emulator: 1, check, shuffle:SEED, comma-separated"
+    "TILELANG_EMULATE", "", "run GPU kernels on the emulator: 1, check, shuffle:SEED, with commas"
 )
 EMULATOR_TIMEOUT: Final = EnvVar(
     "TILELANG_EMULATOR_SECONDS", "600", "give up on an emulated call after this long", _seconds

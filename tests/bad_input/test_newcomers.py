@@ -168,6 +168,71 @@ BODIES: list[tuple[str, str]] = [
         #                       ^^^^^^ error[TL112] did you mean `num_stages`
             A[i] = 1
      """),
+    ("values of a loop in a list", """
+        kept = []
+        for i in T.serial(4):
+            kept.append(A[i])
+        B[0] = kept[0]
+     #  ^^^^ error[TL134] a value that depends on `i`
+     """),
+    ("tiles of a loop in a list", """
+        kept = []
+        for i in T.serial(4):
+            kept.append(T.alloc_shared((16,), "float32"))
+            T.fill(kept[0], 1)
+        T.copy(kept[0], B)
+     #  ^^^^^^^^^^^^^^^^^^ error[TL134] used outside the branch or loop
+     """),
+    ("tiles of an unrolled loop in a list", """
+        kept = []
+        for i in (1, 2):
+            kept.append(T.alloc_shared((16,), "float32"))
+            T.fill(kept[-1], i)
+        T.copy(kept[0], B)
+        T.copy(kept[1], A)
+     """),
+    ("the result of what has none", """
+        C = T.copy(A, B)
+     #  ^ error[TL116] returns nothing that could have a name
+        old = T.atomic_add(A[0], 1)
+     #  ^^^ error[TL116] help: `return_prev=True`
+        _ = T.clear(A)
+     """),
+    ("print", """
+        print("shape", A.shape)
+        print("value", A[0])
+     #  ^^^^^^^^^^^^^^^^^^^^ warning[TL152] help: print values with `T.print(A[0])`
+        T.print(A[0], A[1])
+     #  ^^^^^^^^^^^^^^^^^^^ error[TL116] help: print one value at a time
+     """),
+    ("casts of NumPy", """
+        import numpy as np
+        A[0] = np.float16(B[0])
+        #      ^^^^^^^^^^^^^^^^ error[TL152] help: use `T.cast(x, 'float16')`
+        A[16 / 2] = 1
+     #  ^^^^^^^^^ error[TL234] help: write `//`
+     """),
+    ("a sum that each thread has a part of", """
+        total = T.alloc_var("float32", init=0)
+        for i in T.Parallel(16):
+            total += A[i]
+        #   ^^^^^^^^^^^^^ warning[TL240] `total` is private to each thread
+        B[0] = total
+     """),
+    ("a sum whose parts are put together", """
+        total = T.alloc_var("float32", init=0)
+        for i in T.Parallel(16):
+            total += A[i]
+        T.atomic_add(B[0], total)
+     """),
+    ("a sum of every iteration", """
+        total = T.alloc_var("float32", init=0)
+        for i in T.Parallel(4):
+            total = 0
+            for j in T.serial(4):
+                total += A[i * 4 + j]
+            B[i] = total
+     """),
     ("all of it, with dots", """
         T.copy(A[...], B)
      """),

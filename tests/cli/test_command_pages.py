@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.support.cuda import needs_nvdisasm, needs_nvrtc
 from tilelang_diagnostics import CATALOGUE, page
 from tilelang_diagnostics.pages import Example, Page
 
@@ -20,10 +21,14 @@ COMMAND_PAGES = tuple(p for p in (page(row.code) for row in CATALOGUE) if p.kind
 ELSEWHERE = frozenset(
     {
         "TL416", "TL801", "TL802", "TL803", "TL804", "TL805", "TL806", "TL807", "TL808", "TL809",
-        "TL730", "TL731", "TL732", "TL812", "TL900", "TL901",
+        "TL730", "TL731", "TL732", "TL733", "TL734", "TL812", "TL900", "TL901",
     }
 )  # fmt: skip
-RUN_HERE = tuple(p for p in COMMAND_PAGES if p.code not in ELSEWHERE)
+RUN_HERE = tuple(
+    pytest.param(p, id=p.code, marks=[needs_nvrtc, needs_nvdisasm] * (p.code == "TL610"))
+    for p in COMMAND_PAGES
+    if p.code not in ELSEWHERE
+)
 
 MATMUL = """\
 import tilelang
@@ -105,7 +110,7 @@ def files_of(code: str) -> dict[str, str]:
     return FILES.get(code, {"gemm.py": GEMM})
 
 
-@pytest.mark.parametrize("one", RUN_HERE, ids=lambda p: p.code)
+@pytest.mark.parametrize("one", RUN_HERE)
 def test_the_page_prints_what_the_command_prints(
     one: Page, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +122,7 @@ def test_the_page_prints_what_the_command_prints(
     assert f"[{one.code}]" in printed
 
 
-@pytest.mark.parametrize("one", RUN_HERE, ids=lambda p: p.code)
+@pytest.mark.parametrize("one", RUN_HERE)
 def test_the_fixed_command_does_not(
     one: Page, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,12 +86,6 @@ def host(fake_libcuda: Path) -> Host:
 
 def ask(request: dict[str, Any]) -> list[Answer]:
     """The answers of a new process."""
-    done = subprocess.run(
-        [sys.executable, str(HERE / "host.py")], input=json.dumps(request), capture_output=True,
-        text=True, check=False, cwd=HERE,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    said = json.loads(done.stdout)
     return [
         Answer(
             tuple(a["error"]) if "error" in a else None,
@@ -100,8 +94,23 @@ def ask(request: dict[str, Any]) -> list[Answer]:
             tuple(None if x is None else bytes.fromhex(x) for x in a["arrays"]),
             tuple(a["allocations"]),
         )
-        for a in said["answers"]
+        for a in _said(request)["answers"]
     ]
+
+
+def docs_of(library: Path, *names: str) -> dict[str, str]:
+    """What the functions of a library say of themselves."""
+    found: dict[str, str] = _said({"library": str(library), "calls": [], "docs": names})["docs"]
+    return found
+
+
+def _said(request: dict[str, Any]) -> Any:
+    done = subprocess.run(
+        [sys.executable, str(HERE / "host.py")], input=json.dumps(request), capture_output=True,
+        text=True, check=False, cwd=HERE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -57,6 +57,17 @@ def promised(A: T.Tensor((n,), "float32")):
 
 
 @T.prim_func
+def nullable(
+    A: T.Tensor((n,), "float32"), B: T.Tensor((n, m), "float32") = None,
+    C: T.Tensor((m,), "float32") = None,
+):  # fmt: skip
+    with T.Kernel(T.ceildiv(n, 32), threads=32) as bx:
+        for i in T.Parallel(32):
+            A[bx * 32 + i] = 1.0
+            B[bx * 32 + i, 0] = C[0]
+
+
+@T.prim_func
 def unbound(A: T.Tensor((n * m,), "float32")):
     with T.Kernel(n, threads=32):
         for i in T.Parallel(32):

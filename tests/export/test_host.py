@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.export import kernels
-from tests.export.conftest import A100, FLOAT32, H200, INT8, Host, tensor
+from tests.export.conftest import A100, FLOAT32, H200, INT8, Host, docs_of, tensor
 from tests.export.synthetic import code_of, export, product
 from tilelang.codegen.device_source import (
     HostCheck,
@@ -417,6 +417,18 @@ def test_kernels_of_one_name_are_chosen_by_their_arguments(tmp_path: Path, host:
     )
     assert answers[3].error is not None
     assert "argument `A` of `scale` is the int 1" in answers[3].error[1]
+
+
+def test_functions_say_what_they_take(tmp_path: Path, compiler: str) -> None:
+    library = export(
+        tmp_path, product("scale", [SCALE]), product("other_scale", exported="scale"),
+        product("nullable"),
+    )  # fmt: skip
+    assert docs_of(library, "scale", "nullable") == {
+        "scale": "scale(A: (n, 64) float16, B: (n, 64) float16, factor: float32)\n"
+        "scale(A: (n, 32) float16, B: (n, 32) float16, factor: float32)",
+        "nullable": "nullable(A: (n,) float32, B: (n, m) float32 or None, C: (m,) float32 or None)",
+    }
 
 
 def test_functions_of_several_names(tmp_path: Path, host: Host) -> None:

@@ -237,6 +237,27 @@ def third_of_three(n: int) -> Any:
     return main
 
 
+def shifted_rows(threads: int) -> Any:
+    """The register of an element differs between threads."""
+
+    @T.prim_func
+    def main(A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1, threads=threads):
+            x = T.alloc_fragment((32, 64), "float32")
+            T.copy(A, x)
+            for i, j in T.Parallel(8, 64):
+                x[i + 1, j] = x[i + 1, j] * 2
+            T.copy(x, B)
+
+    return main
+
+
+def _shifted(a: Any, **_: Any) -> tuple[Any, ...]:
+    found = a.copy()
+    found[1:9] *= 2
+    return (found,)
+
+
 def clamped_width() -> Any:
     @T.prim_func
     def main(A: T.Tensor((64, 36), "float32"), B: T.Tensor((64, 36), "float32")):
@@ -300,6 +321,8 @@ CASES: tuple[KernelCase, ...] = (
             lambda a, threads, writers: ((a + 2)[np.arange(threads) % writers],),
             threads=threads, writers=writers)
       for threads, writers in ((512, 32), (64, 48), (128, 20))),
+    *(_case(f"shifted_rows_{threads}", shifted_rows, _normal((32, 64)), _shifted, threads=threads)
+      for threads in (32, 128)),
     _case("48", clamped_width, _normal((64, 36)), lambda a: (a,)),
     _case("55", third_of_three, _normal((2, 64, 32), (32, 64), **_HALF), lambda a, b, n: (
         (a @ b).sum(0),), (2,), n=64),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.gpu import conversions, gemms, tiles
@@ -51,6 +53,13 @@ def test_cases(name: str, arch: str) -> None:
 @pytest.mark.parametrize("case", conversions.CASES, ids=lambda case: case.name)
 def test_kernels_of_complaints(case: KernelCase) -> None:
     check(case.make(**case.kernel_params()).function, "sm_80")
+
+
+@pytest.mark.parametrize("threads", [32, 128])
+def test_registers_have_fixed_numbers(threads: int) -> None:
+    """A number that depends on the thread would put the tile into local memory."""
+    text = source_of(conversions.shifted_rows(threads).function).text
+    assert not re.search(r"\bx\[[^\]]*tx", text), text
 
 
 @pytest.mark.parametrize("case", gemms.SHALLOW, ids=lambda case: case.name)

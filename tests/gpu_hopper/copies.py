@@ -13,7 +13,7 @@ DTYPES = {"float16": np.float16, "float32": np.float32, "int8": np.int8, "float6
           "int32": np.int32, "uint8": np.uint8}  # fmt: skip
 
 
-def through(shape: tuple[int, ...], tile: tuple[int, ...], dtype: str, grid: tuple[int, ...]) -> Any:
+def through(shape: tuple[int, ...], tile: tuple[int, ...], dtype: str) -> Any:
     """Every tile of a tensor, through shared memory: in by the engine, out by it."""
     blocks = tuple(-(-n // t) for n, t in zip(shape, tile, strict=True))
     total = 1
@@ -124,7 +124,7 @@ CASES: tuple[KernelCase, ...] = (
             name=f"tma_through_{dtype}_{'x'.join(map(str, shape))}_{'x'.join(map(str, tile))}",
             row="tma_copy", tier=4, style="prim_func", make=through, inputs=through_inputs,
             reference=through_reference,
-            params={"shape": shape, "tile": tile, "dtype": dtype, "grid": ()},
+            params={"shape": shape, "tile": tile, "dtype": dtype},
             out_idx=(1,), targets=("cuda:sm_90a",),
         )
         for dtype, shape, tile in (

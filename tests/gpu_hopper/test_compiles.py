@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.gpu.lowering import source_of
-from tests.gpu_hopper import copies, products
+from tests.gpu_hopper import copies, groups, products
 from tests.gpu_hopper.test_lowering import ring
 from tests.support.cuda import needs_nvdisasm, needs_nvrtc
 from tilelang.runtime.sass import disassemble
@@ -20,9 +20,10 @@ SAMPLE = (
     "wgmma_float16_tn", "wgmma_bfloat16_nt", "wgmma_float32", "wgmma_uint8_int8",
     "wgmma_e5m2_e4m3fn", "wgmma_float16_sums", "wgmma_registers_float16_nn", "wgmma_twice",
     "wgmma_groups_2_2_64x256", "wgmma_tile_64x320x16", "wgmma_copied_nn",
-    "tma_through_float16_2x50x3x64_1x32x1x64", "tma_rows_5x128_3", "tma_reused",
+    "tma_through_float16_2x50x3x64_1x32x1x64", "tma_rows_5x128_3", "tma_reused", "groups_halves",
+    "groups_reduced", "groups_pipelined_3",
 )  # fmt: skip
-CASES = {case.name: case for case in (*products.CASES, *copies.CASES)}
+CASES = {case.name: case for case in (*products.CASES, *copies.CASES, *groups.CASES)}
 
 pytestmark = needs_nvrtc
 
@@ -33,7 +34,7 @@ def compiled(function: Any) -> Any:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_cases(name: str) -> None:
-    """Advice about warp groups is information to ptxas: a product it would serialise shows there."""
+    """What ptxas has to say of warp groups it calls information: that it serialises them, too."""
     case = CASES[name]
     binary = compiled(case.make(**case.kernel_params()).function)
     assert binary.cubin and not binary.warnings

@@ -1,4 +1,4 @@
-"""What hand-written Hopper kernels become: who starts copies, which barriers and fences there are."""
+"""What hand-written Hopper kernels become: who starts copies, and which barriers there are."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tests.gpu.lowering import lowered, source_of
 from tests.gpu_hopper.copies import reused, through
 from tests.gpu_hopper.lowering import outline
 from tests.gpu_hopper.products import product, slices
+from tilelang.layout.swizzle import make_half_bank_swizzled_layout
+from tilelang.layouts.infer import infer_layouts
 
 ARCH = "sm_90a"
 START = ["[", "mbarrier_init", "fence_mbarrier_init", "]", "sync_threads"]
@@ -153,13 +155,13 @@ def test_boxes(
     shape: tuple[int, ...], tile: tuple[int, ...], dtype: str, box: tuple[int, ...], swizzle: int
 ) -> None:
     """One run of shared memory each: columns of a swizzled row, at most 256 a side."""
-    found = source_of(through(shape, tile, dtype, ()).function, ARCH).maps
+    found = source_of(through(shape, tile, dtype).function, ARCH).maps
     assert {(m.box, m.swizzle) for m in found} == {(box, swizzle)}
     assert {m.shape for m in found} == {shape[::-1]}
 
 
 def test_every_byte_is_announced() -> None:
-    text = source_of(through((600, 128), (512, 128), "float16", ()).function, ARCH).text
+    text = source_of(through((600, 128), (512, 128), "float16").function, ARCH).text
     assert "tl::mbarrier_expect_tx(full[0], 131072);" in text
 
 
@@ -210,3 +212,110 @@ def test_swizzled_tiles_start_where_the_pattern_starts() -> None:
     text = source_of(main.function, ARCH).text
     place = text.partition("S = (tl::float16*)(shared_memory")[2].partition(")")[0]
     assert int(place.strip(" +") or 0) % 1024 == 0
+
+
+def test_a_barrier_of_a_warp_group_is_its_own() -> None:
+    """`T.sync_threads` in a group, and what we add, have other numbers than the author's."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=256) as bx:
+            S = T.alloc_shared((64, 64), "float32")
+            with T.ws(1):
+                T.sync_threads(1, 128)
+                T.copy(A, S)
+                T.sync_threads()
+                for i, j in T.Parallel(64, 64):
+                    B[i, j] = S[j, i]
+                for i, j in T.Parallel(64, 64):
+                    S[i, j] = S[j, i]
+
+    text = source_of(main.function, ARCH).text
+    found = [line.strip() for line in text.split("\n") if "sync_threads" in line]
+    assert found[:3] == [
+        "tl::sync_threads(1, 128);", "tl::sync_threads(15, 128);", "tl::sync_threads(2, 128);",
+    ]  # fmt: skip
+
+
+def test_groups_keep_their_own_threads_apart() -> None:
+    """Signals order what groups do to each other; each turns its tile in shared memory itself."""
+
+    @T.prim_func
+    def main(A: T.Tensor((512, 64), "float32"), B: T.Tensor((512, 64), "float32")):
+        with T.Kernel(1, threads=256) as bx:
+            S = T.alloc_shared((64, 64), "float32")
+            R = T.alloc_shared((64, 64), "float32")
+            full = T.alloc_barrier(128)
+            free = T.alloc_barrier(128)
+            for k in range(8):
+                with T.ws(1):
+                    T.barrier_wait(free, (k & 1) ^ 1)
+                    T.copy(A[k * 64, 0], S)
+                    T.barrier_arrive(full)
+                with T.ws(0):
+                    T.barrier_wait(full, k & 1)
+                    for i, j in T.Parallel(64, 64):
+                        R[j, i] = S[i, j]
+                    T.barrier_arrive(free)
+                    T.copy(R, B[k * 64, 0])
+
+    copied = ["(", "(", "store", ")", ")"]
+    assert outline(lowered(main.function, ARCH)) == [
+        "[", "mbarrier_init", "mbarrier_init", "fence_mbarrier_init", "]", "sync_threads",
+        "(",
+        "[", "mbarrier_wait_parity", *copied, "mbarrier_arrive", "]",
+        "[", "mbarrier_wait_parity", "sync_threads 128", *copied, "mbarrier_arrive",
+        "sync_threads 128", "]",
+        ")",
+    ]  # fmt: skip
+
+
+def test_swizzles_of_the_author_are_what_descriptors_say() -> None:
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128) as bx:
+            A_s = T.alloc_shared((64, 64), "float16")
+            B_s = T.alloc_shared((64, 64), "float16")
+            C_l = T.alloc_fragment((64, 64), "float32")
+            full = T.alloc_barrier(128)
+            T.annotate_layout({A_s: make_half_bank_swizzled_layout(A_s)})
+            T.tma_copy(A, A_s, barrier=full)
+            T.tma_copy(B, B_s, barrier=full)
+            T.barrier_arrive(full)
+            T.barrier_wait(full, 0)
+            T.wgmma_gemm(A_s, B_s, C_l, clear_accum=True)
+            T.wait_wgmma(0)
+            T.copy(C_l, C)
+
+    source = source_of(main.function, ARCH)
+    assert {m.source: (m.box, m.swizzle) for m in source.maps} == {
+        "A": ((32, 64), 64), "B": ((64, 64), 128),
+    }  # fmt: skip
+    # Columns, then swizzle, leading and stride bytes and order of either operand.
+    assert "<64, 64, 16, 512, 0, 128, 8192, 1024, 1>(&C_l[0], &A_s[0]" in source.text
+
+
+def test_layouts_say_which_engines_they_are_for() -> None:
+    (launch,) = infer_layouts(ring("tma", "tma").function, "cuda:sm_90a").launches
+    reasons = {entry.name: entry.why for entry in launch.buffers}
+    assert reasons["A_s"].startswith("128-byte swizzle, the best of what T.wgmma_gemm(")
+    assert " and T.tma_copy(" in reasons["A_s"]
+    assert reasons["C_s"].startswith("128-byte swizzle, the best of what T.tma_copy(C_s")
+
+
+def test_registers_are_pinned_by_hand_too() -> None:
+    @T.prim_func
+    def main(C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128) as bx:
+            C_l = T.alloc_fragment((64, 64), "float32")
+            T.clear(C_l)
+            T.warpgroup_fence_operand(C_l)
+            T.warpgroup_fence_operand(C_l, 8, 16)
+            T.copy(C_l, C)
+
+    text = source_of(main.function, ARCH).text
+    assert "tl::wgmma_fence_operand(&C_l[0], 32);" in text
+    assert "tl::wgmma_fence_operand(&C_l[8], 16);" in text

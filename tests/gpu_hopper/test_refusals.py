@@ -71,7 +71,7 @@ CASES = (
     Refused("registers without a", "TL402", "T.set_max_nreg(24, 0)",
             ("`T.set_max_nreg`", "cuda:sm_90a"), "T.set_max_nreg(24, 0)", target="cuda:sm_90"),
     # Warp groups.
-    Refused("warp group that is not there", "TL408", "T.ws(1)", ("warp group 1", "128 … 255", "128"),
+    Refused("warp group that is not there", "TL408", "T.ws(1)", ("warp group 1", "128 … 255"),
             "with T.ws(1):\n    A[0, 0] = 1"),
     Refused("warp groups apart", "TL117", "T.ws(0, 2)", ("0, 2", "neighbours"),
             "with T.ws(0, 2):\n    A[0, 0] = 1", threads=384),
@@ -187,3 +187,18 @@ def test_refused(case: Refused) -> None:
     said = f"{found[0].message} {found[0].label or ''}"
     assert all(word in said for word in case.words), said
     assert found[0].help
+
+
+def test_sums_that_nobody_waits_for_are_warned_of() -> None:
+    case = Refused("", "TL512", "", (), gemm().replace("T.wait_wgmma(0)", "T.copy(C_l, A)"))
+    text = source(case)
+    (parsed,) = parse_static(text, "k.py", target=case.target)
+    found = [d for d in parsed.diagnostics if d.code == "TL512"]
+    assert [marked(text, d) for d in found] == ["T.wgmma_gemm(A_s, B_s, C_l)"]
+    assert "products into `C_l`" in found[0].message
+
+
+def test_sums_that_are_waited_for_are_not() -> None:
+    case = Refused("", "", "", (), gemm() + "T.copy(C_l, A)")
+    (parsed,) = parse_static(source(case), "k.py", target=case.target)
+    assert not [d for d in parsed.diagnostics if d.code == "TL512"]

@@ -15,6 +15,9 @@ from tilelang.options import CompileOptions
 from tilelang.target import parse_target
 
 
+n_rows = T.dynamic("n_rows")
+
+
 def lowered(kernel: Any, target: str = "cuda:sm_80") -> str:
     """The launch of the lowered kernel."""
     made = lower_function(
@@ -39,13 +42,13 @@ def shape_of(text: str) -> list[str]:
 
 def gemm(
     tile: tuple[int, int, int] = (128, 128, 32), stages: int = 3, threads: int = 128,
-    dtype: str = "float16", after: bool = False, blocks: int = 8,
+    dtype: str = "float16", after: bool = False, blocks: int = 8, row: Any = None,
 ) -> Any:  # fmt: skip
     m, n, k = tile
 
     @T.prim_func
     def main(
-        A: T.Tensor((m, k * blocks), dtype),
+        A: T.Tensor((m, k * blocks if row is None else row), dtype),
         B: T.Tensor((k * blocks, n), dtype),
         C: T.Tensor((m, n), "float32"),
     ):
@@ -100,6 +103,7 @@ def test_two_sets_of_registers() -> None:
         (gemm((128, 128, 16)), "one step: its operands are in use when the next ones come"),
         (gemm(after=True), "registers would be held over other work"),
         (gemm((128, 128, 32), threads=256), "a block less would fit"),
+        (gemm(row=n_rows), "rows begin anywhere: copies pass through registers"),
     ],
 )
 def test_loops_that_stay_as_they_are(kernel: Any, why: str) -> None:

@@ -85,6 +85,15 @@ def test_json(run: Run) -> None:
     }  # fmt: skip
 
 
+def test_several_targets(run: Run) -> None:
+    targets = "cuda:sm_80,cuda:sm_90a"
+    status, out, err = run(f"{FILE}::matmul", "--target", targets, "--expect", "shared>65536")
+    assert status == 1 and err.count("error[TL610]") == 2
+    assert "matmul for cuda:sm_80," in out and "matmul for cuda:sm_90a," in out
+    _, out, _ = run(f"{FILE}::matmul", "--target", targets, "--json")
+    assert [x["target"] for x in json.loads(out)] == targets.split(",")
+
+
 def test_an_expectation_that_holds(run: Run) -> None:
     status, _, err = run(
         f"{FILE}::matmul", "--target", "cuda:sm_80", "--expect", "cp.async>=4,mma>0",

@@ -15,9 +15,10 @@ def matmul(
     B: T.Tensor((K, N), dtype)
     C = T.empty((M, N), dtype)
 
-    with T.Kernel(
-        T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128 * (consumers + 1)
-    ) as (bx, by):
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128 * (consumers + 1)) as (
+        bx,
+        by,
+    ):
         A_shared = T.alloc_shared((stages, block_M, block_K), dtype)
         B_shared = T.alloc_shared((stages, block_K, block_N), dtype)
         C_local = T.alloc_fragment((block_M, block_N), accum_dtype)

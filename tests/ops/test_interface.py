@@ -20,7 +20,9 @@ def everything(A: T.Tensor((2, 8, 8, 4), "float32"), B: T.Tensor((64, 32), "floa
         row = T.alloc_fragment((64,), "float32")
         acc = T.alloc_reducer((64,), "float32", op="max")
         col = T.alloc_shared((16, 12), "float32")
+        full = T.alloc_barrier(1)
         T.copy(B, a, coalesced_width=4)
+        T.tma_copy(B, a, barrier=full, eviction_policy="evict_last")
         T.fill(c, 1.5)
         T.transpose(a, b)
         T.gemm(a, b, c, clear_accum=bx == 0)
@@ -37,6 +39,7 @@ def everything(A: T.Tensor((2, 8, 8, 4), "float32"), B: T.Tensor((64, 32), "floa
 # operation -> buffers it reads, buffers it writes
 TOUCHED = {
     "copy": (["B"], ["a"]),
+    "tma_copy": (["B"], ["a"]),
     "fill": ([], ["c"]),
     "transpose": (["a"], ["b"]),
     "gemm": (["a", "b", "c"], ["c"]),

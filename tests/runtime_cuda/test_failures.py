@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tilelang
+import tilelang.language as T
 from tests.runtime_cuda.fake_driver import FakeLibrary
 from tests.runtime_cuda.test_launches import LAUNCH, artifact, use
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.source_map import Line, SourceMap
-from tilelang.runtime import cuda
+from tilelang.runtime import cuda, cuda_hook
 from tilelang.runtime.cuda import CudaKernel, load_cuda
+from tilelang.runtime.nvrtc import find_nvrtc
 from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Diagnostic, Span
 
@@ -137,6 +141,46 @@ def test_one_of_several_assertions(driver: FakeLibrary, file: str) -> None:
     assert [label.text for label in found.labels] == ['a "negative" input', 'a "odd" input']
 
 
+@pytest.mark.skipif(find_nvrtc() is None, reason="needs NVRTC")
+def test_the_values_of_a_factory_are_in_the_command(
+    driver: FakeLibrary, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parent)
+    lazy = filled.compile(64, "float16")
+    lazy._built.runner.run([0x1000])
+    monkeypatch.setitem(sys.modules, "torch", None)
+    eager = doubled.compile(N=96, block=32)
+    eager._built.runner.run([0x1000, 0x2000])
+    assert [n for n in lost(driver, 700).notes if n.startswith("to find it")] == [
+        "to find it: tilelang run test_failures.py::filled --set M=64,dtype=float16 --target "
+        "cuda:sm_90a --sanitize",
+        "to find it: tilelang run test_failures.py::doubled --set block=32,N=96 --target "
+        "cuda:sm_90a --sanitize",
+    ]
+
+
+@tilelang.jit(target="cuda:sm_90a")
+def filled(M: int, dtype: Any) -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((M,), dtype)):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(M):
+                A[i] = 1
+
+    return main
+
+
+@tilelang.jit(target="cuda:sm_90a")
+def doubled(A, block=64):  # type: ignore[no-untyped-def]
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")  # type: ignore[no-redef]
+    B = T.empty((N,), "float32")
+    with T.Kernel(T.ceildiv(N, block), threads=block) as bx:
+        for i in T.Parallel(block):
+            B[bx * block + i] = A[bx * block + i] * 2
+    return B
+
+
 def test_the_process_lives_on(driver: FakeLibrary, file: str) -> None:
     kernel = kernel_of(file)
     kernel.run([1, 1.0, 5])
@@ -144,6 +188,42 @@ def test_the_process_lives_on(driver: FakeLibrary, file: str) -> None:
         lost(driver, result)
     kernel.run([1, 1.0, 5])
     assert len(driver.launches) == 2
+
+
+def test_what_pytorch_meets_is_explained(driver: FakeLibrary, file: str) -> None:
+    kernel_of(file).run([1, 1.5, 1000])
+    met = RuntimeError("CUDA error: misaligned address\nCUDA kernel errors might be reported …")
+    said = cuda_hook.explanation(met, tuple(cuda._recent)) or ""
+    assert "noticed at `PyTorch`: misaligned address" in said
+    assert "tilelang run k.py::k --set s=1.5,n=1000 --target cuda:sm_90a --sanitize" in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("misaligned address"), RuntimeError("CUDA error: out of memory"),
+     KeyError("x"), CompileError()],
+)  # fmt: skip
+def test_other_errors_are_left_alone(driver: FakeLibrary, file: str, error: Exception) -> None:
+    kernel_of(file).run([1, 1.5, 1000])
+    assert cuda_hook.explanation(error, tuple(cuda._recent)) is None
+
+
+def test_without_a_launch_there_is_nothing_to_say() -> None:
+    assert cuda_hook.explanation(RuntimeError("CUDA error: misaligned address"), ()) is None
+
+
+def test_the_traceback_comes_first(
+    driver: FakeLibrary, file: str, monkeypatch: Any, capsys: Any
+) -> None:
+    printed: list[BaseException] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, traceback: printed.append(error))
+    monkeypatch.setattr(cuda_hook, "_installed", [])
+    kernel_of(file).run([1, 1.5, 1000])
+    first, second = RuntimeError("CUDA error: device-side assert triggered"), ValueError("no")
+    for error in (first, second):
+        sys.excepthook(type(error), error, None)
+    assert printed == [first, second]
+    assert capsys.readouterr().err.count("error[TL722]") == 1
 
 
 def test_launching_costs_no_object(driver: FakeLibrary, file: str, monkeypatch: Any) -> None:

@@ -89,6 +89,15 @@ error[TL722]: an assertion failed in `negative`: an input below -100
    = note: thread (0, 0, 0) of block (0, 0, 0), and 11 more
    = help: look at the values the condition is about, or pass other arguments
 """,
+    "divergent": """\
+error[TL510]: a barrier of `reverse` that not all of its threads reach (divergent thread(s) in warp)
+  --> planted.py:35:9
+   |
+35 |         B[t] = tile[TILE - 1 - t]
+   |         ^^^^ became `if (tx < 100) tl::sync_threads();`
+   = note: thread (96, 0, 0) of block (0, 0, 0), and 3 more
+   = help: move the barrier out of the branch or loop that only some threads run
+""",
     "far_away": """\
 error[TL730]: a write of 4 bytes past the end of `A`: element 1099511627776 of 1000
   --> planted.py:26:13

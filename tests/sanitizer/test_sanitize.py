@@ -136,6 +136,8 @@ def test_what_the_process_itself_says(program: Any) -> None:
             "calls": []}  # fmt: skip
     program(f"{CLEAN}\n(folder / 'error.json').write_text({json.dumps([said])!r}); sys.exit(1)")
     assert [d.code for d in sanitize().diagnostics] == ["TL416"]
+    program(f"(folder / 'error.json').write_text({json.dumps([said])!r}); sys.exit(255)")
+    assert [d.code for d in sanitize().diagnostics] == ["TL416"]
 
 
 def test_no_sanitizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

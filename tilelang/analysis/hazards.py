@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from tilelang.analysis.barrier_regions import Groups, Region
 from tilelang.analysis.divergence import Divergence
 from tilelang.analysis.hazard_state import Item, State
 from tilelang.analysis.moved_accesses import Moved
@@ -30,15 +31,12 @@ from tilelang.analysis.shared_accesses import (
     Loop,
     Node,
     leaves,
-    named_barriers,
 )
 from tilelang.ir import build
 
 # A loop is run no further than this to see what its iterations leave to later ones.
 _ROUNDS: Final = 12
 _MOST_DISTANCES: Final = 64
-_WARP: Final = 32
-_LAST_NAMED: Final = 15  # barrier 0 is that of the whole block
 _BY_AUTHOR: Final = ("mbarrier",)
 
 
@@ -79,17 +77,6 @@ def plan_barriers(tree: LaunchTree, uniform: Divergence) -> BarrierPlan:
     return planner.plan
 
 
-@dataclass(frozen=True, slots=True)
-class _Region:
-    """Which barriers may stand here: of the whole block, of some warps, or of the same lanes
-    (`mask`) of warps, or none."""
-
-    kind: Literal["block", "warps", "lanes", "none"] = "block"
-    name: int = 0
-    count: int = 0
-    mask: int | None = None
-
-
 class _NeedsBarrier(Exception):
     def __init__(self, node: Node, level: Level) -> None:
         super().__init__()
@@ -105,23 +92,15 @@ class _Planner:
         self.plan = BarrierPlan()
         self.overlaps = Overlaps(tree)
         self.moved = Moved(self.overlaps)
-        self._regions: dict[Node, _Region] = {}
-        self._inner: dict[tuple[Node, bool], _Region] = {}
+        self._regions: dict[Node, Region] = {}
         self._clean: set[Node] = set()  # loops whose iterations were found to be in order
-        # Numbers of named barriers by the threads they are for; the author has taken some.
-        self._names: dict[bytes, int] = {}
-        self._taken = {n for leaf in leaves(tree.body) for n in named_barriers(leaf)}
-        self._signalling_groups = {
-            self._mask_of(node, side)
-            for node in _branches(tree.body)
-            if not uniform.is_uniform(node.condition)
-            for side, nodes in ((True, node.then), (False, node.orelse))
-            if any(leaf.signals for leaf in leaves(nodes))
-        }
+        self._groups = Groups(tree, uniform)
+        self._earlier: dict[Node, Leaf] = {}  # the statement right before another
 
     def settle(self) -> None:
         """Add barriers until no conflict is left."""
         while (found := self._conflict_left()) is not None:
+            found.node = self._before_preparation(found.node)
             region = self._regions[found.node]
             if found.level is Level.WARP:
                 self.plan.before[found.node] = Barrier("warp", mask=region.mask)
@@ -129,6 +108,13 @@ class _Planner:
                 self.plan.before[found.node] = Barrier("block", region.name, region.count)
             else:
                 self.plan.before[found.node] = Barrier()
+
+    def _before_preparation(self, node: Node) -> Node:
+        """What a barrier before `node` may stand before as well, to keep together what belongs
+        together."""
+        while (earlier := self._earlier.get(node)) is not None and earlier.prepares:
+            node = earlier
+        return node
 
     def prune(self) -> None:
         """Drop each barrier that the others make unnecessary."""
@@ -142,22 +128,25 @@ class _Planner:
         self.plan.unordered.clear()
         self._clean.clear()
         try:
-            self._block(self.tree.body, State(), (), _Region())
+            self._block(self.tree.body, State(), (), Region())
         except _NeedsBarrier as found:
             return found
         return None
 
     # --- statements ---
 
-    def _block(self, nodes: Sequence[Node], state: State, path: _Path, region: _Region) -> None:
-        for node in nodes:
+    def _block(self, nodes: Sequence[Node], state: State, path: _Path, region: Region) -> None:
+        for n, node in enumerate(nodes):
             self._regions[node] = region
+            before = nodes[n - 1] if n else None
+            if isinstance(before, Leaf):
+                self._earlier[node] = before
             planned = self.plan.before.get(node)
             if planned is not None:
                 state.meet(planned.level)
             self._node(node, state, (*path, node), region)
 
-    def _node(self, node: Node, state: State, path: _Path, region: _Region) -> None:
+    def _node(self, node: Node, state: State, path: _Path, region: Region) -> None:
         match node:
             case Leaf(event=event):
                 self._touch(node.accesses, state, path)
@@ -165,6 +154,8 @@ class _Planner:
                     state.queue_event(event, path)
                 elif event is not None:
                     state.meet(event.kind)
+                elif node.meets and region.kind == "warps" and node.meets == region.count:
+                    state.meet("block")
             case Loop():
                 self._touch(node.condition, state, path)
                 self._loop(node, state, path, region)
@@ -212,7 +203,7 @@ class _Planner:
 
     # --- branches, and code that only some threads run ---
 
-    def _branch(self, node: Branch, state: State, path: _Path, region: _Region) -> None:
+    def _branch(self, node: Branch, state: State, path: _Path, region: Region) -> None:
         if not self.uniform.is_uniform(node.condition):
             self._divergent(node, state, path, region)
             return
@@ -223,9 +214,9 @@ class _Planner:
             self._block(node.orelse, other, path, region)
         state.join(other)
 
-    def _divergent(self, node: Branch | Loop, state: State, path: _Path, region: _Region) -> None:
+    def _divergent(self, node: Branch | Loop, state: State, path: _Path, region: Region) -> None:
         """To the threads that do not run it, it is one statement."""
-        if any(leaf.signals for leaf in leaves((node,))):
+        if self._groups.crosses(node):
             self._signalling(node, state, path, region)
             return
         self._touch(tuple(self._unit(node, ())), state, path)
@@ -233,17 +224,17 @@ class _Planner:
             if leaf.event is not None and leaf.event.queue is not None:
                 state.queue_event(leaf.event, path)
         if isinstance(node, Loop):
-            self._plain_inside(node, path, _Region("none"))
+            self._plain_inside(node, path, Region("none"))
             return
         for side, nodes in ((True, node.then), (False, node.orelse)):
-            inner = self._region_of(node, side, region)
+            inner = self._groups.region(node, side, region)
             # What a group that signals elsewhere touches here meets what it does there.
-            key = self._mask_of(node, side)
-            own = self._own_state(key, state, path) if key in self._signalling_groups else State()
+            key = self._groups.key(node, side)
+            own = self._own_state(key, state, path) if self._groups.signal(key) else State()
             with self.moved.under(node.condition, side):
                 self._block(nodes, own, path, inner)
 
-    def _signalling(self, node: Branch | Loop, state: State, path: _Path, region: _Region) -> None:
+    def _signalling(self, node: Branch | Loop, state: State, path: _Path, region: Region) -> None:
         """Threads that signal to others: their author keeps those apart, we the threads of one
         group. What TMA overwrites must not be in use by who starts it."""
         if region.kind in ("block", "warps"):
@@ -253,8 +244,8 @@ class _Planner:
         if isinstance(node, Loop):
             return
         for side, nodes in ((True, node.then), (False, node.orelse)):
-            inner = self._region_of(node, side, region)
-            own = self._own_state(self._mask_of(node, side), state, path)
+            inner = self._groups.region(node, side, region)
+            own = self._own_state(self._groups.key(node, side), state, path)
             with self.moved.under(node.condition, side):
                 self._block(nodes, own, path, inner)
 
@@ -263,45 +254,6 @@ class _Planner:
         own = state.groups.setdefault(key, State())
         own.floor = len(path)
         return own
-
-    def _mask_of(self, node: Branch, side: bool) -> bytes:
-        """Which threads take a side of a branch; the branch itself where that is not known."""
-        mask = self.uniform.selected(node.condition)
-        if mask is None:
-            return f"{id(node)} {side}".encode()
-        found: bytes = (mask if side else ~mask).tobytes()
-        return found
-
-    def _region_of(self, node: Branch, side: bool, region: _Region) -> _Region:
-        """The barriers that may stand in one side of a divergent branch."""
-        found = self._inner.get((node, side))
-        if found is None:
-            found = self._inner[node, side] = self._new_region(node, side, region)
-        return found
-
-    def _new_region(self, node: Branch, side: bool, region: _Region) -> _Region:
-        mask = self.uniform.selected(node.condition)
-        if mask is None or region.kind != "block" or len(mask) % _WARP:
-            return _Region("none")
-        warps = (mask if side else ~mask).reshape(-1, _WARP)
-        if (warps.all(1) != warps.any(1)).any():
-            lanes = {sum(1 << n for n in range(_WARP) if w[n]) for w in warps if w.any()}
-            return _Region("lanes", mask=lanes.pop()) if len(lanes) == 1 else _Region("none")
-        name = self._name_for(warps.tobytes())
-        if not warps.any() or name is None:
-            return _Region("none")
-        return _Region("warps", name, int(warps.sum()))
-
-    def _name_for(self, threads: bytes) -> int | None:
-        """The number of the named barrier of some threads, None when all are taken."""
-        if threads not in self._names:
-            taken = self._taken | set(self._names.values())
-            free = (n for n in range(1, _LAST_NAMED + 1) if n not in taken)
-            number = next(free, None)
-            if number is None:
-                return None
-            self._names[threads] = number
-        return self._names[threads]
 
     def _unit(self, node: Node, guards: tuple[Any, ...]) -> Iterator[Access]:
         """All accesses below `node`, as if they happened at once."""
@@ -320,7 +272,7 @@ class _Planner:
 
     # --- loops ---
 
-    def _loop(self, node: Loop, state: State, path: _Path, region: _Region) -> None:
+    def _loop(self, node: Loop, state: State, path: _Path, region: Region) -> None:
         test = node.extent if node.var is not None else node.stmt.condition
         together = self.uniform.is_uniform(node.low) and self.uniform.is_uniform(test)
         if not together or _may_leave(node, self.uniform):
@@ -346,7 +298,7 @@ class _Planner:
                     return True
         return False
 
-    def _plain_inside(self, node: Loop, path: _Path, region: _Region) -> None:
+    def _plain_inside(self, node: Loop, path: _Path, region: Region) -> None:
         """The iterations of a loop that orders nothing: each by itself, then pairs of them."""
         if node.free or node in self._clean:
             return
@@ -382,7 +334,7 @@ class _Planner:
         known = [s for s in steps if s is not None]
         return min(most, max(known)) if len(known) == len(steps) else most
 
-    def _repeat(self, node: Loop, path: _Path, region: _Region) -> State:
+    def _repeat(self, node: Loop, path: _Path, region: Region) -> State:
         """Run iterations on from an arbitrary one until nothing changes; the state at the end."""
         state = State()
         extent = None if node.extent is None else build.int_value(node.extent)
@@ -398,7 +350,7 @@ class _Planner:
                 seen = state.signature()
         return state
 
-    def _eventful(self, node: Loop, state: State, path: _Path, region: _Region) -> None:
+    def _eventful(self, node: Loop, state: State, path: _Path, region: Region) -> None:
         """First iterations meet what was before; then on from an arbitrary one."""
         before = state.copy()
         extent = None if node.extent is None else build.int_value(node.extent)
@@ -427,19 +379,6 @@ class _Planner:
             ends.append(steady)
         for end in ends:
             state.join(end.mapped(lambda a: self.moved.quantified(a, node), len(path) - 1))
-
-
-def _branches(nodes: Sequence[Node]) -> Iterator[Branch]:
-    """Every branch below `nodes`."""
-    for node in nodes:
-        match node:
-            case Loop(body=body):
-                yield from _branches(body)
-            case Branch(then=then, orelse=orelse):
-                yield node
-                yield from _branches((*then, *orelse))
-            case _:
-                pass
 
 
 def _may_leave(node: Loop, uniform: Divergence) -> bool:

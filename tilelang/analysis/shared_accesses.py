@@ -21,6 +21,7 @@ from tilelang.ir.visit import collect, statements, storage_roots, substitute
 
 Kind = Literal["read", "write", "atomic"]
 SHARED_SCOPES: Final = ("shared", "shared.dyn")
+_PREPARING: Final = ("wgmma_fence", "wgmma_fence_operand")
 ARENA: Final = "the dynamic arena"
 
 
@@ -80,6 +81,10 @@ class Leaf:
     jumps: bool = False
     # It signals to some threads only, or waits for them: the author orders what is around it.
     signals: bool = False
+    # How many threads meet at the named barrier that it is.
+    meets: int = 0
+    # It only says something of registers, for the products after it.
+    prepares: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -241,7 +246,11 @@ class _Reader:
         name = str(getattr(s.value.op, "name", ""))
         jumps = name.rpartition(".")[2] in ("thread_return", "loop_break")
         event = None if op is None else _event(op, s.value)
-        return Leaf(s, self._reads(s.value, s.span), event, jumps, _signals(op, s.value))
+        prepares = op is not None and op.name in _PREPARING
+        return Leaf(
+            s, self._reads(s.value, s.span), event, jumps, _signals(op, s.value),
+            _meets(op, s.value), prepares,
+        )  # fmt: skip
 
     def _reads(self, e: Any, span: Any) -> tuple[Access, ...]:
         """What evaluating an expression touches, calls of device operations included."""
@@ -331,9 +340,16 @@ def _event(op: DeviceOp, call: Any) -> Event | None:
     return Event("warp") if op.orders == "warp" and not call.args else None
 
 
+def _meets(op: DeviceOp | None, call: Any) -> int:
+    """The threads of a named barrier, where they are said."""
+    if op is None or op.name != "sync_threads" or len(call.args) < 2:
+        return 0
+    return build.int_value(call.args[1]) or 0
+
+
 def named_barriers(leaf: Leaf) -> Iterator[int]:
     """The numbers of the named barriers that a statement of the author's uses."""
-    call = getattr(leaf.stmt, "value", None)
+    call: Any = getattr(leaf.stmt, "value", None)
     op = op_of_call(call) if isinstance(leaf.stmt, tirx.Evaluate) else None
     if op is not None and op.name in ("sync_threads", "named_barrier_arrive") and call.args:
         number = build.int_value(call.args[0])

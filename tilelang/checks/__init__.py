@@ -23,6 +23,7 @@ from tilelang.checks import (
     pipelines,
     reducers,
     regions,
+    scopes,
     small_grids,
     swapped_axes,
     target_limits,
@@ -39,6 +40,7 @@ Check = Callable[[Function], Iterator[Diagnostic]]
 
 CHECKS: tuple[Check, ...] = (
     outside_launch.check,
+    scopes.check,
     unbound_dims.check,
     swapped_axes.check,
     regions.check,

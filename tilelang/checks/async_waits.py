@@ -3,6 +3,8 @@
     T.async_copy(A[0], tile)
     T.copy(tile, B)             # the data may not be there yet
 
+So it is with `T.wgmma_gemm` and its sums.
+
 A copy in a loop that waits anywhere is taken to be part of a pipeline by hand.
 """
 
@@ -52,7 +54,16 @@ def _started(stmt: Stmt, loops: tuple[For, ...], launch: Launch | None) -> _Copy
         tile = stmt.args[1]
         assert isinstance(tile, Region)
         return _Copy(stmt, storage(tile.buffer), loops, launch)
+    if _is_wgmma(stmt):
+        assert isinstance(stmt, TileOp)
+        sums = stmt.args[2]
+        assert isinstance(sums, Region)
+        return _Copy(stmt, storage(sums.buffer), loops, launch)
     return None
+
+
+def _is_wgmma(stmt: Stmt) -> bool:
+    return isinstance(stmt, TileOp) and stmt.attr("instruction") == "wgmma"
 
 
 def _waits(stmt: Stmt) -> bool:
@@ -64,6 +75,8 @@ def _waits(stmt: Stmt) -> bool:
 
 
 def _read(stmt: Stmt, tile: Buffer) -> Span | None:
+    if _is_wgmma(stmt):
+        return None  # it adds to its sums in order
     for access in accesses(stmt):
         if storage(access.buffer) is tile and access.kind != "write":
             return access.span
@@ -72,6 +85,15 @@ def _read(stmt: Stmt, tile: Buffer) -> Span | None:
 
 def _diagnostic(copy: _Copy, read: Span) -> Diagnostic:
     name = copy.tile.name
+    if _is_wgmma(copy.stmt):
+        return make_diagnostic(
+            "TL512",
+            f"nothing waits for the products into `{name}` before they are read",
+            span=copy.stmt.span,
+            label="starts here",
+            labels=(Label(read, f"`{name}` is read here, whether they are done or not"),),
+            help="wait for them: `T.wait_wgmma(0)`; `T.gemm` waits by itself",
+        )
     return make_diagnostic(
         "TL512",
         f"nothing waits for the asynchronous copy into `{name}` before it is read",

@@ -5,18 +5,37 @@
 
 A store whose index leaves out a loop variable is a race unless the stored value leaves it out too
 (then all iterations write the same) or a condition pins the variable.
+
+A private variable is no race, and a sum in it is no sum either: each thread adds up the iterations
+that fall to it. That is said where nothing in the kernel could put the parts together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilelang.program.accesses import Context, variables, walk_with_context
+from tilelang.program.accesses import (
+    Context,
+    accesses,
+    storage,
+    variables,
+    walk_with_context,
+)
 from tilelang.program.arith import constant_value, same, substitute
-from tilelang.program.buffer import Buffer
+from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, make_diagnostic
-from tilelang.program.expr import Binary, Const, Expr, Load, Var, walk
-from tilelang.program.stmt import Function, Let, LoopVar, Store
+from tilelang.program.expr import Binary, Const, Expr, Intrinsic, Load, Var, walk
+from tilelang.program.scalar_ops import has_effect
+from tilelang.program.stmt import (
+    Allocate,
+    Function,
+    Let,
+    LoopVar,
+    Store,
+    TileOp,
+    expressions,
+    walk_statements,
+)
 from tilelang_diagnostics.model import Diagnostic, Label
 
 _PRIVATE = ("local", "local.var")
@@ -25,12 +44,73 @@ _PRIVATE = ("local", "local.var")
 def check(function: Function) -> Iterator[Diagnostic]:
     """Stores inside T.Parallel that several iterations aim at one element."""
     lets: dict[Var, Expr] = {}
+    combined = _combined(function)
+    own = _own_of_iterations(function)
     for stmt, context in walk_with_context(function.body):
         if isinstance(stmt, Let):
             lets[stmt.var] = stmt.value
         if isinstance(stmt, Store) and context.parallel_vars:
-            if stmt.buffer.scope_name not in _PRIVATE and not stmt.buffer.is_reducer:
+            if stmt.buffer.scope_name in _PRIVATE:
+                if combined is not None and stmt.buffer not in combined | own:
+                    yield from _check_private(stmt, context, lets)
+            elif not stmt.buffer.is_reducer:
                 yield from _check_store(stmt, context, lets)
+
+
+def _combined(function: Function) -> set[Buffer] | None:
+    """Private buffers that threads exchange or add up; None where threads are told apart."""
+    found: set[Buffer] = set()
+    for stmt in walk_statements(function.body):
+        for expression in expressions(stmt):
+            for node in walk(expression):
+                if isinstance(node, Var) and node.kind == "thread":
+                    return None
+                if isinstance(node, Intrinsic) and has_effect(node.name):
+                    found |= _read(node)
+        if isinstance(stmt, TileOp):
+            found |= {storage(access.buffer) for access in accesses(stmt)}
+    return found
+
+
+def _own_of_iterations(function: Function) -> set[Buffer]:
+    """Private buffers that an iteration of a `T.Parallel` allocates, or sets anew."""
+    return {
+        stmt.buffer
+        for stmt, context in walk_with_context(function.body)
+        if context.parallel_vars
+        and (isinstance(stmt, Allocate) or (isinstance(stmt, Store) and not _updates(stmt)))
+    }
+
+
+def _updates(stmt: Store) -> bool:
+    return any(isinstance(n, Load) and n.buffer is stmt.buffer for n in walk(stmt.value))
+
+
+def _read(expr: Expr) -> set[Buffer]:
+    loads = (node for node in walk(expr) if isinstance(node, Load))
+    regions = (a.buffer for n in walk(expr) if isinstance(n, Intrinsic) for a in n.args
+               if isinstance(a, Region))  # fmt: skip
+    return {storage(load.buffer) for load in loads} | {storage(b) for b in regions}
+
+
+def _check_private(stmt: Store, context: Context, lets: dict[Var, Expr]) -> Iterator[Diagnostic]:
+    """`total += A[i]`: a thread adds up its own iterations only."""
+    many = [v for v in context.parallel_vars if constant_value(v.extent) != 1]
+    if not many or _all_variables(stmt.indices, lets) & {v.var for v in many}:
+        return
+    if _updates(stmt):
+        yield make_diagnostic(
+            "TL240",
+            f"`{stmt.buffer.name}` is private to each thread, and gets only the iterations of "
+            "`T.Parallel` that fall to it",
+            span=stmt.span,
+            label="each thread adds up its own part",
+            labels=tuple(
+                Label(v.var.span, f"runs over `{v.var.name}` in parallel")
+                for v in many if v.var.span is not None
+            ),
+            help="reduce a fragment with `T.reduce_sum` and its like, or loop with `T.serial`",
+        )  # fmt: skip
 
 
 def _check_store(stmt: Store, context: Context, lets: dict[Var, Expr]) -> Iterator[Diagnostic]:
@@ -47,7 +127,7 @@ def _check_store(stmt: Store, context: Context, lets: dict[Var, Expr]) -> Iterat
         other = 1 if var not in indexed else _collides_with_zero(stmt.indices, loop_var)
         if other is None:
             continue
-        updates = any(isinstance(n, Load) and n.buffer is stmt.buffer for n in walk(stmt.value))
+        updates = _updates(stmt)
         if var in stored or updates:
             yield _race(stmt, stmt.buffer, loop_var.var, updates, other)
             return

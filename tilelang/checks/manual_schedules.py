@@ -20,17 +20,12 @@ from tilelang.program.scalar_ops import has_effect
 from tilelang.program.stmt import (
     Allocate,
     Annotate,
-    Assert,
     Assume,
-    Evaluate,
     For,
     Function,
-    If,
     Let,
     Stmt,
-    Store,
-    TileOp,
-    While,
+    expressions,
     walk_statements,
 )
 from tilelang_diagnostics.model import Diagnostic, Label
@@ -151,24 +146,4 @@ def _has_effect(node: Expr) -> bool:
 
 
 def _uses(stmt: Stmt, var: Var) -> bool:
-    return any(var in variables(e) for s in walk_statements((stmt,)) for e in _expressions(s))
-
-
-def _expressions(stmt: Stmt) -> Iterator[Expr]:
-    match stmt:
-        case Store(indices=indices, value=value):
-            yield from (*indices, value)
-        case Let(value=value) | Evaluate(value=value):
-            yield value
-        case If(condition=value) | While(condition=value) | Assert(condition=value):
-            yield value
-        case For(loop_vars=loop_vars):
-            yield from (e for v in loop_vars for e in (v.start, v.extent))
-        case TileOp(args=args):
-            for arg in args:
-                if isinstance(arg, Expr):
-                    yield arg
-                else:
-                    yield from (e for r in arg.ranges for e in (r.min, r.extent))
-        case _:
-            return
+    return any(var in variables(e) for s in walk_statements((stmt,)) for e in expressions(s))

@@ -95,6 +95,7 @@ def compiler_findings() -> Iterator[Finding]:
     else:
         yield Finding("nvcc", "absent", "not on the path", "install the CUDA toolkit or the wheels:"
                       ' pip install "tilelang[cuda13]"')  # fmt: skip
+    yield _sanitizer()
     if importlib.util.find_spec("nvidia") and _has_nvrtc():
         yield Finding("NVRTC", "ok", "from the nvidia wheels")
     else:
@@ -228,6 +229,18 @@ def _cuda_extra() -> str:
     """The extra that fits the driver: one major version of CUDA each."""
     text = output_of(("nvidia-smi",)) or ""
     return "cuda12" if "CUDA Version: 12" in text else "cuda13"
+
+
+def _sanitizer() -> Finding:
+    """What `tilelang run --sanitize` needs."""
+    from tilelang.runtime.sanitizer import find_sanitizer
+    from tilelang_diagnostics import CompileError
+
+    try:
+        return Finding("sanitizer", "ok", str(find_sanitizer()))
+    except CompileError:
+        remedy = "install the CUDA toolkit, or: pip install nvidia-cuda-sanitizer-api"
+        return Finding("sanitizer", "absent", "no compute-sanitizer", remedy)
 
 
 def _has_nvrtc() -> bool:

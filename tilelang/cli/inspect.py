@@ -14,7 +14,12 @@ from tilelang.inspection.expect import BadExpectation, names_help, parse_expecta
 @kernel_argument
 @set_option
 @target_option
-@click.option("--json", "as_json", is_flag=True, help="Write JSON, for tools.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Write JSON, for tools; tilelang.inspection.as_json lists its fields.",
+)
 @click.option(
     "--expect", "expected", metavar="COMPARISONS", multiple=True,
     help="Exit with status 1 unless these hold, such as 'cp.async>=4,mma>0,spills==0'; may be "
@@ -30,7 +35,7 @@ def command(
 
     Shared memory against its limit, registers and spills, occupancy, instructions and their
     widths for each loop and line, predicted bank conflicts, and the compiler's remarks. No GPU is
-    needed.
+    needed. TARGET may be several, separated by commas; JSON is then a list.
     """
     try:
         expectations = tuple(x for text in expected for x in parse_expectations(text))

@@ -12,16 +12,18 @@ from rich.console import Console
 
 from tilelang.cli.files import choose
 from tilelang.cli.output import show, table, terminal_width
-from tilelang.cli.specialise import specialise
+from tilelang.cli.specialise import Specialised, specialise
 from tilelang.inspection.as_json import inspection_json
 from tilelang.inspection.expect import Expectation, misses
 from tilelang.inspection.inspect import inspect_artifact
+from tilelang.inspection.model import Inspection
 from tilelang.inspection.text import print_inspection
 from tilelang.language.settings import parse_settings
 from tilelang.runtime.build import build
 from tilelang.runtime.devices import resolve
+from tilelang.runtime.export import target_list
 from tilelang.runtime.kernel import write_text
-from tilelang_diagnostics import SourceMap
+from tilelang.target import Target
 
 
 def inspect_kernel(
@@ -29,26 +31,38 @@ def inspect_kernel(
     expected: Sequence[Expectation], output: Path | None,
 ) -> int:  # fmt: skip
     """What `tilelang inspect` does; returns the exit status."""
-    special = specialise(choose(kernel), parse_settings(settings), target)
-    resolved = resolve(special.target).target
-    compiled = build(special.function, resolved, special.options).compiled
-    found = inspect_artifact(
-        compiled.artifact, special.function, compiled.target, compiled.diagnostics
-    )
+    several = target is not None and "," in target
+    special = specialise(choose(kernel), parse_settings(settings), None if several else target)
+    targets = target_list(target) if several else (resolve(special.target).target,)
+    found = [_inspected(special, one) for one in targets]
     if as_json:
-        text = json.dumps(inspection_json(found), indent=2, ensure_ascii=False) + "\n"
+        values = [inspection_json(one) for one in found]
+        text = json.dumps(values if several else values[0], indent=2, ensure_ascii=False) + "\n"
         if output is None:
             print(text, end="")
-        else:
-            write_text(output, text)
     elif output is None:
-        print_inspection(found, Console(width=terminal_width()), SourceMap())
+        _print(found, Console(width=terminal_width()))
     else:
-        plain = Console(file=io.StringIO(), width=100, color_system=None)
-        print_inspection(found, plain, SourceMap())
-        write_text(output, plain.file.getvalue())  # type: ignore[attr-defined]
-    if output is not None and not as_json:
+        plain = io.StringIO()
+        _print(found, Console(file=plain, width=100, color_system=None))
+        text = plain.getvalue()
+    if output is not None:
+        write_text(output, text)
         table([("wrote", str(output))])
-    missed = tuple(misses(found, expected))
+    missed = tuple(miss for one in found for miss in misses(one, expected))
     show(missed, stream=sys.stderr)
     return 1 if missed else 0
+
+
+def _inspected(special: Specialised, target: Target) -> Inspection:
+    compiled = build(special.function, target, special.options).compiled
+    return inspect_artifact(
+        compiled.artifact, special.function, compiled.target, compiled.diagnostics
+    )
+
+
+def _print(found: Sequence[Inspection], console: Console) -> None:
+    for number, one in enumerate(found):
+        if number:
+            console.print()
+        print_inspection(one, console)

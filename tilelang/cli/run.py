@@ -89,7 +89,6 @@ def command(
     """
     # Imported when it runs, so that completion and --help stay quick.
     from tilelang.cli.run_kernel import run_kernel
-
     from tilelang.emulator.settings import Emulator
 
     if not emulate and (check or schedule is not None):

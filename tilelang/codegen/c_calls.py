@@ -243,6 +243,8 @@ class Calls:
                 args.append(self.x.expr(arg))
         return f"{attrs['function']}({', '.join(args)})"
 
+    _op_call_intrin = _op_call_extern
+
     def _op_any_of(self, e: Any, parent: int) -> str:
         return self._over_elements("any_of", e)
 

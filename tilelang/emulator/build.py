@@ -6,17 +6,21 @@ from typing import Any
 
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.device_source import DeviceSource
-from tilelang.compiler import Compiled, ir_text, lower_function
+from tilelang.compiler import Compiled, effective_options, ir_text, lower_function
 from tilelang.emulator.kernel import EmulatedKernel
 from tilelang.emulator.settings import Emulator, needs_gpu_target
 from tilelang.emulator.source import REFUSED_HEADERS, refusals
 from tilelang.options import CompileOptions
+from tilelang.program.buffer import Buffer
+from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
 from tilelang.runtime.build import Built
 from tilelang.runtime.crash import guarded
+from tilelang.runtime.effects import pointer_tables
 from tilelang.runtime.report import warn
 from tilelang.target import Target
-from tilelang_diagnostics import error_for, raise_for
+from tilelang_diagnostics import diagnose, error_for, raise_for
+from tilelang_diagnostics.model import Diagnostic
 
 
 def build_emulated(
@@ -26,10 +30,11 @@ def build_emulated(
 
     C++ is compiled at the first call.
     """
-    from tilelang.compiler import effective_options
-
     if target.kind != "cuda":
         raise needs_gpu_target(target)
+    addresses = refused_addresses(function)
+    if addresses:
+        raise error_for(addresses)
     options = effective_options(function, options)
     with guarded(f"compiling {function.name} for {target}", function.span):
         lowered = lower_function(function, target, options)
@@ -43,6 +48,23 @@ def build_emulated(
         )
     warn(compiled.diagnostics)
     return Built(compiled, EmulatedKernel(device, function, settings), False)
+
+
+def refused_addresses(function: Function) -> tuple[Diagnostic, ...]:
+    """TL401 for parameters that hold addresses: the emulator's process has memory of its own."""
+    found: list[Var | Buffer] = [
+        p for p in function.params if isinstance(p, Var) and p.dtype.base == "handle"
+    ]
+    found += sorted(pointer_tables(function), key=lambda buffer: buffer.name)
+    return tuple(
+        diagnose(
+            "TL401",
+            f"`{p.name}` of `{function.name}` holds addresses, which the emulator cannot follow",
+            span=p.span,
+            help="its process has memory of its own: pass the tensors themselves, or use a GPU",
+        )
+        for p in found
+    )
 
 
 def print_device(func: Any, options: CompileOptions) -> DeviceSource:

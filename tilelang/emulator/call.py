@@ -35,8 +35,8 @@ class Region:
 
 
 class Memory:
-    """A file that holds all regions, each so that its end is as near as can be to the end of a page:
-    whoever runs over it is caught by the processor."""
+    """A file that holds all regions. Each ends as near as can be to the end of a page, so that the
+    processor catches whoever runs over it."""
 
     def __init__(self, path: Path, regions: Sequence[Region]) -> None:
         self.path = path
@@ -82,10 +82,11 @@ def write_call(
         f"library {library}", f"reports {reports}", f"memory {memory.path}",
         f"seed {settings.seed}", f"check {int(settings.check)}", f"workers {workers}",
     ]  # fmt: skip
+    written = {p.source for launch in device.launches for p in launch.params if p.written}
     number: dict[str, int] = {}
     for n, (region, offset) in enumerate(zip(memory.regions, memory.offsets, strict=True)):
         number[region.name] = n
-        lines.append(f"region {offset} {region.bytes} {region.name}")
+        lines.append(f"region {offset} {region.bytes} {int(region.name in written)} {region.name}")
     for launch in device.launches:
         grid, block = launch.grid_of(names), launch.block
         sizes = " ".join(str(n) for n in (*grid, *block))

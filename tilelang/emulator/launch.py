@@ -1,7 +1,7 @@
 """How is generated source compiled for the processor, and run once?
 
-The tensors are copied to a file that the emulator's process maps; when all went well, what the kernel
-writes is copied back.
+The tensors are copied to a file that the emulator's process maps; when all went well, what the
+kernel writes is copied back.
 """
 
 from __future__ import annotations

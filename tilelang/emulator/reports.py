@@ -25,6 +25,8 @@ _TILE: Final = re.compile(
     r"^\s*(?:\S.*\*\s*(?:__restrict__ )?(\w+) = \([^)]*\*\)\(shared_memory"
     r"|__shared__ .*?\b(\w+)\[[^\]]*\];)"
 )
+# Of generated code that a label shows.
+_LONGEST: Final = 80
 _SIGNALS: Final = {4: "an illegal instruction", 6: "an abort", 7: "a bus error",
                    8: "a division by zero", 11: "a segmentation fault"}  # fmt: skip
 
@@ -50,9 +52,7 @@ def findings(
     return tuple(found.values())
 
 
-def code_lines(
-    reports: Sequence[Report], device: DeviceSource, library: Path
-) -> Mapping[int, int]:
+def code_lines(reports: Sequence[Report], device: DeviceSource, library: Path) -> Mapping[int, int]:
     """Lines of the generated source, by addresses in the library."""
     addresses = sorted({int(r[key]) for r in reports for key in ("code", "other_code") if key in r})
     program = symbolizer()
@@ -138,7 +138,7 @@ class _Explain:
 
     def fault(self, r: Report) -> Diagnostic:
         what = _SIGNALS.get(int(r["signal"]), f"signal {r['signal']}")
-        where = f": an access {self.whereabouts(r)}" if "space" in r else ""
+        where = f": an access {self.whereabouts(r)}" if "shared" in r else ""
         return self.made(
             "TL730", f"{self.name} stopped with {what}{where}", r, "here",
             help="run it in checked mode (--check), which sees an access before it happens",
@@ -186,9 +186,10 @@ class _Explain:
         labels: tuple[Label, ...] = ()
         if other is not None and other.span is not None and other.span != here:
             labels = (Label(other.span, f"{other_label}: became {_code(other)}"),)
+        became = "" if line is None else f"{label}: became {_code(line)}"
         return diagnose(
-            code, message, span=here, label="" if line is None else f"{label}: became {_code(line)}",
-            labels=labels, notes=(*self.who(r), *self.unknown(r, line)), help=help,
+            code, message, span=here, label=became, labels=labels,
+            notes=(*self.who(r), *self.unknown(r, line)), help=help,
             calls=() if line is None else line.calls,
         )  # fmt: skip
 
@@ -211,7 +212,9 @@ class _Explain:
         return (f"thread {_triple(r['thread'])}{other} of block {_triple(r['block'])}",)
 
     def tile(self, r: Report) -> str:
-        """The tile that both lines are about, if there is just one."""
+        """The tensor, or the tile that both lines are about, if there is just one."""
+        if "buffer" in r:
+            return f"`{r['buffer']}`"
         lines = [line for line in (self.line(r, ""), self.line(r, "other_")) if line is not None]
         for chosen in (lines, lines[:1]):
             names = [t for t in self.tiles if chosen and all(_names(x, t) for x in chosen)]
@@ -220,10 +223,26 @@ class _Explain:
         return "shared memory"
 
     def whereabouts(self, r: Report) -> str:
-        if r["space"] == "shared":
-            return f"outside of {self.tile(r)}: byte {r['offset']} of {r.get('size', '?')}"
-        side = "before the start" if int(r["offset"]) < 0 else "past the end"
-        return f"{side} of `{r['buffer']}`: byte {r['offset']} of {r['size']}"
+        """Which memory an access missed: what its line names, or else what is nearest."""
+        line = self.line(r, "")
+        offset, size = (int(n) for n in r["shared"])
+        tensors = {name: (int(at), int(n)) for name, (at, n) in r.get("tensors", {}).items()}
+        named = {name: t for name, t in tensors.items() if line is not None and _names(line, name)}
+        tiles = [t for t in self.tiles if line is not None and _names(line, t)]
+        candidates = named or ({} if tiles else tensors)
+        name = min(candidates, key=lambda n: _distance(*candidates[n]), default=None)
+        near_shared = bool(tiles) and (
+            name is None or _distance(offset, size) < _distance(*candidates[name])
+        )
+        if name is None or near_shared:
+            return f"outside of {self.tile(r)}: byte {offset} of {size}"
+        at, size = candidates[name]
+        side = "before the start" if at < 0 else "past the end"
+        return f"{side} of `{name}`: byte {at} of {size}"
+
+
+def _distance(at: int, size: int) -> int:
+    return -at if at < 0 else max(0, at - size)
 
 
 def _names(line: Line, name: str) -> bool:
@@ -231,7 +250,8 @@ def _names(line: Line, name: str) -> bool:
 
 
 def _code(line: Line) -> str:
-    return f"`{line.text.strip()}`"
+    text = line.text.strip()
+    return f"`{text}`" if len(text) <= _LONGEST else f"`{text[:_LONGEST]}…`"
 
 
 def _triple(index: Sequence[int]) -> str:

@@ -124,7 +124,7 @@ def sources_digest() -> str:
 
 
 def _made(where: Path, build: Callable[[Path], None]) -> Path:
-    """`where`, built aside and renamed into place unless it is there: readers see all or nothing."""
+    """`where`, built aside and renamed into place if need be: readers see all of it or nothing."""
     if where.exists():
         os.utime(where)
         return where

@@ -133,7 +133,7 @@ class _Code:
     # Loops.
 
     def _loops(self, steps: Sequence[AnyInstruction]) -> Iterator[LoopReport]:
-        loops = loops_of(steps)
+        loops = [loop for loop in loops_of(steps) if not self._is_of_one_statement(loop, steps)]
         blocks: dict[int, tuple[int, int]] = {}
         # Inner loops first: what is around one is a loop around its source, too.
         for n in sorted(range(len(loops)), key=lambda n: -loops[n].depth):
@@ -149,7 +149,15 @@ class _Code:
             variable = found[1] if found is not None else ""
             members = [steps[m] for m in sorted(loop.members)]
             span = None if line is None else line.span
-            yield LoopReport(span, variable or "", loop.depth, self._counts(members))
+            depth = sum(loop.members < other.members for other in loops)
+            yield LoopReport(span, variable or "", depth, self._counts(members))
+
+    def _is_of_one_statement(self, loop: FlowLoop, steps: Sequence[AnyInstruction]) -> bool:
+        """Whether it turns within a statement: a wait that asks again, an instruction that is
+        issued for one lane after the other."""
+        numbers = {steps[m].line for m in loop.members} - {None}
+        heads = {start for start, _ in self.blocks}
+        return not self.directives and len(numbers) <= 1 and not numbers & heads
 
     def _block(
         self, loop: FlowLoop, steps: Sequence[AnyInstruction], inside: Sequence[tuple[int, int]]

@@ -73,9 +73,7 @@ def _kernel(
              _shown(loop.counts))
             for loop in kernel.loops
         ]  # fmt: skip
-        yield from _table(
-            "a round of each loop that is left in the code", ("line", "loop", "holds"), loops
-        )
+        yield from _table("a round of each loop in the code", ("line", "loop", "holds"), loops)
     else:
         yield Text("loops: none, or all are unrolled")
     lines = [

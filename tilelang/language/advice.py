@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tilelang.dtypes import find_dtype
 from tilelang.language.operands import kind_text
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import reject
@@ -166,8 +167,11 @@ def refuse_foreign(function: Any, text: str, given: Any) -> None:
         return
     name = getattr(function, "__name__", text.rsplit(".", 1)[-1])
     whole = isinstance(device, (Buffer, Region))
-    help = for_name(name) or (
-        "write it with functions of the language: `T.exp(x)`, `T.max(a, b)`, `a * b`"
+    cast = f"use `T.cast(x, '{name}')`" if find_dtype(name) is not None else None
+    help = (
+        cast
+        or for_name(name)
+        or ("write it with functions of the language: `T.exp(x)`, `T.max(a, b)`, `a * b`")
     )
     if whole and "tile" not in help:
         help += ", element by element in `for i in T.Parallel(n):`"

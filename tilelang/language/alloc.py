@@ -164,6 +164,10 @@ def _barrier(arrive_count: Any, scope: Scope) -> Buffer:
     return _allocate((len(counts),), SCALARS["uint64"], scope, attrs=attrs)
 
 
+# What a buffer is called that is bound to no name, where its scope is no word.
+_NAMELESS = {"shared.dyn": "shared"}
+
+
 def _allocate(
     shape: Any,
     dtype: Any,
@@ -179,7 +183,7 @@ def _allocate(
     if constant_shape:
         for dim in dims:
             _check_constant(dim, trace)
-    name = trace.unique(trace.target_name or scope.split(".")[-1])
+    name = trace.unique(trace.target_name or _NAMELESS.get(scope, scope.split(".")[-1]))
     buffer = Buffer(name, dims, dtype, scope, trace.span, attrs=attrs)
     trace.emit(Allocate(buffer, init, **trace.position()))
     return buffer

@@ -6,6 +6,7 @@ import ast
 from typing import Any, NoReturn
 
 from tilelang.language import advice, expressions
+from tilelang.language.catalog import LanguageFunction
 from tilelang.language.frame import Frame, Local
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
@@ -25,6 +26,8 @@ def assign(frame: Frame, node: ast.Assign) -> None:
         else None
     )
     value = _right_side(frame, node.value, node.targets[0], name)
+    if value is None and name != "_" and not frame.host:
+        _refuse_nothing(frame, node)
     fresh = isinstance(node.value, (ast.Call, ast.Tuple, ast.List))
     if len(node.targets) > 1 and isinstance(value, Expr) and not isinstance(value, (Const, VarRef)):
         value = let(frame, name or "value", value)
@@ -33,6 +36,25 @@ def assign(frame: Frame, node: ast.Assign) -> None:
             _store_element(frame, target, value, node.value)
         else:
             assign_target(frame, target, value, fresh=fresh)
+
+
+def _refuse_nothing(frame: Frame, node: ast.Assign) -> None:
+    """TL116 for the result of a function of the language that has none."""
+    if not isinstance(node.value, ast.Call):
+        return
+    function = expressions.evaluate(frame, node.value.func)
+    if not isinstance(function, LanguageFunction):
+        return
+    returns = "return_prev" in function.signature.parameters
+    reject(
+        "TL116",
+        f"`T.{function.name}` returns nothing that could have a name",
+        span=frame.span(node.targets[0]),
+        labels=(Label(frame.span(node.value), "has an effect, and no value"),),
+        help="pass `return_prev=True` for the value before"
+        if returns
+        else "call it on a line of its own: it writes into one of its operands",
+    )
 
 
 def assign_target(frame: Frame, target: ast.expr, value: Any, *, fresh: bool = False) -> None:

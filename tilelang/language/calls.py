@@ -12,17 +12,17 @@ from typing import Any, NoReturn
 from tilelang.dtypes import DType
 from tilelang.language import advice, containers, expressions, inlining, loops
 from tilelang.language.catalog import LanguageFunction
-from tilelang.language.frame import Frame
+from tilelang.language.frame import SAFE_BUILTINS, Frame
 from tilelang.language.types import PointerType, TensorFactory
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.context import CallSite, Reject, reject
+from tilelang.program.context import CallSite, Reject, reject, warn
 from tilelang.program.expr import FLOAT32, INT32, Expr, Var
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
 from tilelang_diagnostics import CompileError
-from tilelang_diagnostics.model import Label, Span
+from tilelang_diagnostics.model import Label, Severity, Span
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -33,6 +33,8 @@ def call(frame: Frame, node: ast.Call) -> Any:
     function = expressions.evaluate(frame, node.func)
     args, kwargs = _arguments(frame, node)
     frame.trace.target_name = target_name
+    if _is_print(node, function) and not frame.host:
+        _warn_of_print(node, args)
     if isinstance(function, (LanguageFunction, TensorFactory)):
         return _call_language(frame, node, function, args, kwargs)
     if isinstance(function, inlining.Macro):
@@ -164,6 +166,24 @@ def _call_python(
             label="called while the kernel is traced",
             labels=_raised_at(error),
             help="pass values it accepts; it runs in Python, before there is a kernel",
+        )
+
+
+def _is_print(node: ast.Call, function: Any) -> bool:
+    """Python's own, which text that nobody runs does not know."""
+    named = isinstance(node.func, ast.Name) and node.func.id == "print"
+    return named and any(function is p for p in (builtins.print, SAFE_BUILTINS["print"]))
+
+
+def _warn_of_print(node: ast.Call, args: tuple[Any, ...]) -> None:
+    device = next(advice.device_values(args), None)
+    if device is not None:
+        warn(
+            "TL152",
+            f"`{ast.unparse(node)}` prints the expression once, while the kernel is traced",
+            severity=Severity.WARNING,
+            label="its value is only known when the kernel runs",
+            help=f"print values with `T.print({device})`",
         )
 
 

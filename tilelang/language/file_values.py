@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from tilelang.dtypes import find_dtype
@@ -43,9 +44,21 @@ class FileValues:
         self.module = module or {}
         self.project = project or {}
         self.commented = comment_settings(text, tree, path)
-        self.parser = dict(_parser_defaults(tree))
-        self.calls = _calls_by_name(tree)
-        self.globals = _Scope(None, self.module, tree.body, "the file")
+        self.text = text
+
+    @cached_property
+    def parser(self) -> dict[str, Any]:
+        """Defaults of the file's argument parser."""
+        lines = [n for n, line in enumerate(self.text.split("\n"), 1) if "add_argument" in line]
+        return dict(_parser_defaults(self.tree, lines))
+
+    @cached_property
+    def calls(self) -> dict[str, list[_Call]]:
+        return _calls_by_name(self.tree)
+
+    @cached_property
+    def globals(self) -> _Scope:
+        return _Scope(None, self.module, self.tree.body, "the file")
 
     def of(self, kernel: str) -> KernelValues:
         """The values of one kernel, or factory, of the file."""
@@ -60,10 +73,17 @@ class KernelValues:
         self.comment = file.commented.of(kernel)
         self.call, function = self._own_call(kernel)
         self.around = self._scopes(function)
-        self.scopes = [*self.around] + [
+        self._kernel, self._caller = kernel, function
+
+    @cached_property
+    def scopes(self) -> list[_Scope]:
+        """Those around the call, then the defaults of every other function of the file."""
+        return [*self.around] + [
             _Scope(node, {}, [], f"the defaults of {node.name}()")
-            for node in file.tree.body
-            if isinstance(node, ast.FunctionDef) and node.name != kernel and node is not function
+            for node in self.file.tree.body
+            if isinstance(node, ast.FunctionDef)
+            and node.name != self._kernel
+            and node is not self._caller
         ]
 
     def argument(self, position: int, name: str) -> Value | None:
@@ -261,9 +281,12 @@ def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]
                 yield from _targets(t, v)
 
 
-def _parser_defaults(tree: ast.Module) -> Iterator[tuple[str, Any]]:
-    """Defaults of `parser.add_argument("--m", default=4096)`, loops over constants unrolled."""
-    for node, names in _unrolled(tree, {}):
+def _parser_defaults(tree: ast.Module, lines: Sequence[int]) -> Iterator[tuple[str, Any]]:
+    """Defaults of `parser.add_argument("--m", default=4096)`, loops over constants unrolled.
+
+    `lines` are those that say `add_argument`: nothing else of the file is looked at.
+    """
+    for node, names in _unrolled(tree, {}, lines):
         if not (isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
             continue
         flags = [f for f in (_text(a, names) for a in node.args) if f is not None]
@@ -279,20 +302,25 @@ def _parser_defaults(tree: ast.Module) -> Iterator[tuple[str, Any]]:
             yield str(name).replace("-", "_"), value
 
 
-def _unrolled(node: ast.AST, names: dict[str, Any]) -> Iterator[tuple[ast.Call, dict[str, Any]]]:
-    """Every call below `node`, with the values of the constant loops around it."""
+def _unrolled(
+    node: ast.AST, names: dict[str, Any], lines: Sequence[int]
+) -> Iterator[tuple[ast.Call, dict[str, Any]]]:
+    """Every call below `node` on these lines, with the values of the constant loops around it."""
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None)
+    if last is not None and not any(first <= line <= last for line in lines):
+        return
     if isinstance(node, ast.For):
         items = _constant(node.iter)
         if isinstance(items, str | tuple | list):
             for item in items:
                 inner = {**names, **_bound(node.target, item)}
                 for statement in node.body:
-                    yield from _unrolled(statement, inner)
+                    yield from _unrolled(statement, inner, lines)
             return
     if isinstance(node, ast.Call):
         yield node, names
     for child in ast.iter_child_nodes(node):
-        yield from _unrolled(child, names)
+        yield from _unrolled(child, names, lines)
 
 
 def _constant(node: ast.expr) -> Any:

@@ -108,7 +108,7 @@ def tvm_access_ptr(
 
 @language_function("scalar")
 def call_extern(dtype: Any, func_name: str, *args: Any, span: Any = None) -> Expr:
-    """Calls a C function that the generated source can see.
+    """Calls a C function that the generated source can see, and the compiler cannot see into.
 
     Args:
         dtype: of the result ("handle" for none); func_name: its name; args: expressions, and
@@ -157,7 +157,8 @@ def import_source(source: str) -> None:
     if not isinstance(source, str):
         reject("TL116", f"`source` of `T.import_source` is {kind_text(source)}, not a string")
     trace = trace_of("import_source")
-    trace.emit(Annotate("import_source", source, **trace.position()))
+    # In front of the launch, also where it is called in one.
+    trace.blocks[0].append(Annotate("import_source", source, **trace.position()))
 
 
 def _call(function: str, dtype: Any, func_name: Any, args: tuple[Any, ...]) -> Expr:

@@ -77,7 +77,7 @@ def _check_warp_groups(groups: list[int]) -> None:
     trace = active_trace()
     launch = None if trace is None else trace.launch
     threads = None if launch is None else launch.thread_count
-    if threads is not None and threads < (groups[-1] + 1) * WARP_GROUP:
+    if launch is not None and threads is not None and threads < (groups[-1] + 1) * WARP_GROUP:
         reject(
             "TL408",
             f"warp group {groups[-1]} of `T.ws` is made of threads "

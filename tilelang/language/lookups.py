@@ -27,7 +27,9 @@ def name(frame: Frame, node: ast.Name) -> Any:
             f"`{node.id}` is used outside the branch or loop that defines it",
             label="its value does not exist here",
             labels=(Label(expired.span, f"`{node.id}` is bound here, inside device control flow"),),
-            help=f"declare `{node.id} = T.alloc_var(dtype)` before it and assign inside",
+            help=f"allocate `{node.id}` before it"
+            if isinstance(expired.value, Buffer)
+            else f"declare `{node.id} = T.alloc_var(dtype)` before it and assign inside",
         )
     bound = frame.bound_at(node.id)
     if bound is not None:

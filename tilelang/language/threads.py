@@ -181,7 +181,8 @@ def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int 
     if isinstance(obj, str):
         obj, msg = None, f"{msg}{obj}"
     if not isinstance(msg, str):
-        reject("TL116", f"`msg` of `T.print` is {kind_text(msg)}, not a string")
+        reject("TL116", f"`msg` of `T.print` is {kind_text(msg)}, not a string",
+               help="print one value at a time: `T.print(x, msg=\"x\")`")  # fmt: skip
     where = {
         "warp_group_id": static_int("print", "warp_group_id", warp_group_id, 0, 7),
         "warp_id": static_int("print", "warp_id", warp_id, 0, 31),

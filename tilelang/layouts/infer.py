@@ -79,16 +79,7 @@ def _solve(collected: Collected, machine: Machine) -> Solved:
 def _solve_group(b: Builder) -> Solution:
     """Everything but what concerns fragments that are left alone."""
     left_alone = {var for buffer, var in b.variables.items() if buffer in b.unknown}
-    pinned = {c.var for c in b.constraints if isinstance(c, Fixed) and not c.convertible}
-    kept: list[Constraint] = []
-    for one in b.constraints:
-        if left_alone.intersection(variables_of(one)):
-            continue
-        if isinstance(one, Fixed) and one.var in pinned:
-            # What its author pinned is where he wants it: moving it there and back at every
-            # instruction is not what he meant.
-            one = replace(one, convertible=False)
-        kept.append(one)
+    kept = [c for c in b.constraints if not left_alone.intersection(variables_of(c))]
     extra = [v for v in b.variables.values() if v not in left_alone]
     extra += [nest.variable for nest in b.nests]
     return solve(Problem(b.threads, tuple(kept), tuple(extra), b.machine.warp))

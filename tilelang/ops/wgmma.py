@@ -117,7 +117,7 @@ class _Product:
         row, column, step = at
         k = step * kind.k
         first = row * self.columns // 2 + column * width // 2
-        constants: dict[str, int] = {"n": width}
+        constants: dict[str, Any] = {"n": width}
         if isinstance(a, Home):
             held = ROWS * kind.k // GROUP
             steps = self.k // kind.k

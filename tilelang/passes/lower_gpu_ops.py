@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.device_ops import call, region
+from tilelang.ir.device_ops import call, op_of_call, region
 from tilelang.ir.gpu_context import GpuContext, LaunchNeeds
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.tile_op import Refused, TileRegion, called_op
@@ -35,6 +35,18 @@ def lower_gpu_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     return with_body(func, lowered).with_attr(attrs.STAGE, "loops")
 
 
+LAST_NAMED: Final = 15
+
+
+def _named(e: Any) -> list[int]:
+    """The number of the named barrier that a call uses."""
+    op = op_of_call(e)
+    if op is None or op.name not in ("sync_threads", "named_barrier_arrive") or not e.args:
+        return []
+    number = build.int_value(e.args[0])
+    return [] if number is None else [number]
+
+
 # Memory of which each thread has its own: what works on it, every thread does for itself.
 OWN: Final = ("local", "local.var")
 
@@ -49,6 +61,9 @@ class _Lower(ThreadScope):
         # Sums of WGMMA by the threads that have them.
         self._sums: dict[tuple[int, int], dict[Any, None]] = {}
         self.needs = LaunchNeeds(tuple(func.params))
+        # Named barriers that are taken, and those of warp groups.
+        self._named = {n for e in collect(func.body, tirx.Call) for n in _named(e)}
+        self._barriers: dict[tuple[int, int], int] = {}
         self._allocations: Mapping[Any, Any] = {
             s.buffer: dict(s.annotations) for s in collect(func.body, tirx.AllocBuffer)
         }
@@ -91,6 +106,10 @@ class _Lower(ThreadScope):
         op = OP_BY_NAME.get(name or "")
         if name == "wait_wgmma":
             return self._waited(s)
+        if name == "sync_threads" and not s.value.args:
+            return self._met(s)
+        if name == "warpgroup_fence_operand":
+            return self._pinned(s)
         if op is None:
             return super().evaluate(s)
         made = op.from_call(s.value)
@@ -102,6 +121,34 @@ class _Lower(ThreadScope):
         if any(region.scope in OWN for region in (*made.reads(), *made.writes())):
             return _by_each_thread(made.lower_cpu(self._context(s.span)))
         return made.lower(self._context(s.span))
+
+    def _pinned(self, s: Any) -> Any:
+        """Registers of a fragment or a private buffer, by their numbers."""
+        operand, first = TileRegion.of(s.value.args[0]), build.int_value(s.value.args[1])
+        home = self.homes.find(operand.buffer)
+        flat = operand.buffer if home is None else home.flat
+        total = build.int_value(flat.shape[0])
+        count = s.value.attrs.get("num_regs")
+        if first is None or total is None or len(flat.shape) != 1:
+            raise Refused(
+                "TL411", f"which registers of `{operand.buffer.name}` are meant is not known here",
+                s.span, help="name a fragment, and constants for `offset` and `num_regs`",
+            )  # fmt: skip
+        size = total - first if count is None else int(count)
+        pin = call("wgmma_fence_operand", [region(flat, first, size, s.span)], span=s.span)
+        return build.evaluate(pin, s.span)
+
+    def _met(self, s: Any) -> Any:
+        """A barrier in the code of a warp group is one of its threads."""
+        if self.threads.count == self.threads.whole:
+            return s
+        group = (self.threads.first, self.threads.count)
+        free = (n for n in range(LAST_NAMED, 0, -1) if n not in self._named)
+        name = self._barriers.get(group) or next(free, 0)
+        self._barriers[group] = name
+        self._named.add(name)
+        numbers = [build.const(n, "int32", s.span) for n in (name, self.threads.count)]
+        return build.evaluate(call("sync_threads", numbers, span=s.span), s.span)
 
     def _waited(self, s: Any) -> Any:
         """After the last products are waited for, their sums are read: not before."""

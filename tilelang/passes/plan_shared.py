@@ -28,6 +28,7 @@ DYNAMIC: Final = "shared.dyn"
 # What a block may have without asking: CUDA programming guide, static shared memory.
 STATIC_LIMIT: Final = 48 * 1024
 _VECTOR_ALIGN, _ROW_ALIGN = 16, 128  # the widest access; a row of banks, for swizzles
+ARENA_ALIGN: Final = 1024  # the widest swizzle repeats after as much
 _NAMED: Final = 3  # how many of the biggest buffers an error names
 
 
@@ -111,6 +112,9 @@ class _Launches(Rewriter):
 
     def _planned(self, launch: Any, tiles: list[Tile]) -> Placement:
         static = _static_bytes(launch)
+        if tiles:
+            # The dynamic arena starts at the next multiple of its alignment.
+            static = -(-static // ARENA_ALIGN) * ARENA_ALIGN
         limit = self._ctx.capabilities.shared_bytes
         share = not self._option(PassConfigKey.TL_DISABLE_SHARED_MEMORY_REUSE)
         eager = self._option(PassConfigKey.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE)

@@ -146,7 +146,7 @@ class _Product:
         count = _unrolled(steps)
         if _device_op(wait) != "cp_async_wait" or count is None or count % 2:
             return None
-        if not _operations(middle) <= {"cp_async", "cp_async_commit"}:
+        if not _operations(middle) <= {"cp_async", "cp_async_commit"} or _stores_shared(middle):
             return None
         allocations = [s for s in middle if isinstance(s, tirx.AllocBuffer)]
         own = {s.buffer for s in allocations}
@@ -303,6 +303,12 @@ def _operations(stmts: Sequence[Any]) -> set[str]:
         for call in collect(s, tirx.Evaluate):
             found.add(_device_op(call) or "")
     return found
+
+
+def _stores_shared(stmts: Sequence[Any]) -> bool:
+    """Whether a copy passes through registers, which it then needs for itself."""
+    stores = (x for s in stmts for x in collect(s, tirx.BufferStore))
+    return any(str(x.buffer.scope()) in SHARED for x in stores)
 
 
 def _fills(s: Any, own: set[Any]) -> bool:

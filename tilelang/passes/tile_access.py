@@ -25,7 +25,7 @@ from tilelang.layout.fragment import Fragment
 from tilelang.layout.index_map import linear_index
 from tilelang.layout.layout import Layout
 from tilelang.layout.lazy import np
-from tilelang.layout.slots import closed_slots, owners_reached, slots_of
+from tilelang.layout.slots import closed_slots, depends_on, owners_reached, slots_of
 from tilelang.layout.spread import LANE, Spread, thread_ranges
 from tilelang.passes.thread_scope import ThreadScope
 
@@ -170,7 +170,9 @@ class TileAccess(ThreadScope):
 
     def _register(self, home: Home, held: Any, touched: _Elements, span: TirSpan) -> Any:
         closed = closed_slots(held)
-        if closed is None:
+        if closed is None or depends_on(closed, 0):
+            # Registers have fixed numbers: one that differs between threads would put the whole
+            # tile into local memory.
             raise Elsewhere(home.buffer)
         return lower(closed, [*self._coordinates(span), *touched.others], span)
 

@@ -1,7 +1,7 @@
 """Which kernels does CUDA source define, and what does each take? Read from its text.
 
-Comments are blanked, so that positions stay. Nothing is expanded: a kernel made by a macro is not
-found, and a type that a typedef names is only a name.
+Comments, literals and directives are blanked, so that positions stay. Nothing is expanded: a kernel
+made by a macro is not found, and a type that a typedef names is only a name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# Comments, literals except the "C" of a linkage, and directives with their continued lines.
+_NO_CODE: Final = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?!C")(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\''
+    r"|^[ \t]*#(?:[^\n\\]|\\.)*",
+    re.DOTALL | re.MULTILINE,
+)
 _GLOBAL: Final = re.compile(r"\b__global__\b")
 _NAME: Final = re.compile(r"(\w+)\s*\(")
 # Specifiers between `__global__` and the name that have parentheses of their own.
@@ -41,7 +46,7 @@ class CudaKernel:
 
 def kernels_of(source: str) -> tuple[CudaKernel, ...]:
     """The kernels `source` declares or defines, in order."""
-    return tuple(_kernels(_COMMENT.sub(_blank, source)))
+    return tuple(_kernels(_NO_CODE.sub(_blank, source)))
 
 
 def with_c_linkage(source: str, kernel: CudaKernel) -> str:
@@ -75,9 +80,7 @@ def _kernels(text: str) -> Iterator[CudaKernel]:
 
 def _start(text: str, at: int) -> int:
     """Where the declaration begins that has `__global__` at `at`."""
-    end = max(text.rfind(mark, 0, at) for mark in (";", "}", "{", "#"))
-    if end >= 0 and text[end] == "#":
-        end = text.find("\n", end)
+    end = max(text.rfind(mark, 0, at) for mark in ";}{")
     found = re.compile(r"\S").search(text, end + 1)
     return at if found is None else min(found.start(), at)
 

@@ -165,7 +165,9 @@ def _index(buffer: bf.Buffer, dimension: int, index: Any) -> ex.Expr:
             "TL234",
             f"`{index!r}` is not an index of `{buffer.name}`",
             labels=_declared(buffer),
-            help="index with integers or integer expressions",
+            help="`/` gives a float: write `//`"
+            if isinstance(index, float)
+            else "index with integers or integer expressions",
         )
     value = operators.as_expr(index)
     if value.dtype.is_float:

@@ -206,6 +206,33 @@ def bodies(stmt: Stmt) -> tuple[Block, ...]:
             return ()
 
 
+def expressions(stmt: Stmt) -> Iterator[Expr]:
+    """The expressions of `stmt` itself, nested blocks excluded; bounds of regions included."""
+    match stmt:
+        case Store(indices=indices, value=value):
+            yield from (*indices, value)
+        case Let(value=value) | Evaluate(value=value):
+            yield value
+        case If(condition=value) | While(condition=value) | Assert(condition=value):
+            yield value
+        case Assume(condition=value):
+            yield value
+        case Allocate(init=init):
+            yield from () if init is None else (init,)
+        case For(loop_vars=loop_vars):
+            yield from (e for v in loop_vars for e in (v.start, v.extent))
+        case Launch(blocks=blocks, threads=threads):
+            yield from (extent for _, extent in (*blocks, *threads))
+        case TileOp(args=args):
+            for arg in args:
+                if isinstance(arg, Region):
+                    yield from (e for r in arg.ranges for e in (r.min, r.extent))
+                else:
+                    yield arg
+        case _:
+            return
+
+
 def walk_statements(block: Block) -> Iterator[Stmt]:
     """Every statement of `block`, outermost first, in program order."""
     for stmt in block:

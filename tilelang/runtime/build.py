@@ -78,7 +78,7 @@ def build_for(
     execution_backend: Any, function: Function, target: Target, caller_options: CompileOptions,
     verbose: bool = False,
 ) -> Built:  # fmt: skip
-    """A kernel for `function` that runs where `execution_backend` says: on `target`, or emulated."""
+    """A kernel that runs where `execution_backend` says: on `target`, or emulated."""
     from tilelang.emulator.settings import emulator_of
 
     emulator = emulator_of(execution_backend)

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.device_source import KernelLaunch
-from tilelang.runtime import cuda_errors
+from tilelang.runtime import cuda_errors, cuda_hook
 from tilelang.runtime.cuda_driver import (
     COOPERATIVE_LAUNCH_TOO_LARGE,
     INVALID_CONTEXT,
@@ -96,14 +96,11 @@ class CudaKernel:
         plan = self._plan
         if plan is None or device not in self._devices:
             plan = self._prepare(device)
-        try:
-            if self._device_of_thread() == device:
+        if self._device_of_thread() == device:
+            plan(values, device)
+        else:
+            with driver().on(device):
                 plan(values, device)
-            else:
-                with driver().on(device):
-                    plan(values, device)
-        except CannotEncode as refused:
-            raise self._cannot_encode(refused) from None
 
     def require_device(self) -> None:
         """Raise TL805 if there is no GPU to run on."""
@@ -133,6 +130,7 @@ class CudaKernel:
         with self._lock:
             if device not in self._devices:
                 self._load(found, device)
+                cuda_hook.install(_recent)
                 self._devices.add(device)
             if self._plan is None:
                 self._device_of_thread = _current_device(found)
@@ -200,7 +198,7 @@ class CudaKernel:
             "workspace": partial(_workspace, artifact.name),
             "unmet": self._check_failed,
             "unfit": self._unfit,
-            "tensor_map": TensorMaps(found, artifact.device.maps).encode,
+            "tensor_map": TensorMaps(found, artifact.device.maps, self._cannot_encode).encode,
         }
         for n, launch in enumerate(artifact.launches):
             try:

@@ -8,7 +8,7 @@ from typing import Any
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.cuda_binary import CudaBinary
 from tilelang.codegen.device_source import DeviceSource
-from tilelang.codegen.recompute import recomputing
+from tilelang.codegen.recompute import lighter_forms
 from tilelang.ir import attrs
 from tilelang.options import CompileOptions, PassConfigKey
 from tilelang.runtime.toolchain_cuda import compile_cuda, identity
@@ -49,10 +49,12 @@ def compile_without_spills(
     device: DeviceSource, target: Target, options: CompileOptions
 ) -> tuple[DeviceSource, CudaBinary]:
     """The binary of `device`; where it spills registers, of the form of it that spills fewest."""
-    binary = compile_cuda(device, target, choices=options)
-    other = recomputing(device) if binary.spills else None
-    if other is not None:
-        again = compile_cuda(other, target, choices=options)
-        if again.spills < binary.spills:
-            return other, again
-    return device, binary
+    best = device, compile_cuda(device, target, choices=options)
+    if best[1].spills:
+        for form in lighter_forms(device):
+            binary = compile_cuda(form, target, choices=options)
+            if binary.spills < best[1].spills:
+                best = form, binary
+            if not binary.spills:
+                break
+    return best

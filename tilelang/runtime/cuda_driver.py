@@ -85,8 +85,8 @@ _BEHIND: Final = {
     "one (docker run --gpus all)",
     101: "CUDA_VISIBLE_DEVICES names a device that does not exist",
     802: "the service that connects the GPUs, nvidia-fabricmanager, is not running",
-    803: "libcuda and the kernel module are of different versions: restart after an update, and let "
-    "a container take libcuda from its host",
+    803: "libcuda and the kernel module are of different versions: restart after an update, and "
+    "let a container take libcuda from its host",
     804: "the compatibility libcuda of a newer toolkit does not support this GPU: take its folder "
     "off LD_LIBRARY_PATH",
     999: "the device may hang: see what nvidia-smi and the kernel log say",

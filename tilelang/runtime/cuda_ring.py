@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.source_map import Line
+from tilelang.dtypes import DType
 from tilelang.runtime.cuda_plan import Block, Frame, values_of
 from tilelang_diagnostics.model import Span
 
@@ -35,7 +36,8 @@ class Origin:
     @staticmethod
     def of(entry: str, values: Mapping[str, Any]) -> Origin:
         """Only of values that a command line can give."""
-        kept = ((n, v) for n, v in values.items() if isinstance(v, (bool, int, float, str)))
+        plain = {n: v.name if isinstance(v, DType) else v for n, v in values.items()}
+        kept = ((n, v) for n, v in plain.items() if isinstance(v, (bool, int, float, str)))
         return Origin(entry, tuple(kept))
 
 

@@ -7,6 +7,7 @@ of each map are kept.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any, Final
 
 from tilelang.codegen.device_source import TensorMap
@@ -34,17 +35,24 @@ class CannotEncode(Exception):
 
 
 class TensorMaps:
-    """The descriptors of one kernel: `encode(number, address, shape, strides)` as bytes."""
+    """The descriptors of one kernel: `encode(number, address, shape, strides)` as bytes.
 
-    def __init__(self, driver: Driver, maps: tuple[TensorMap, ...]) -> None:
+    `error` makes what is raised of a refusal: `encode` is called from generated code.
+    """
+
+    def __init__(
+        self, driver: Driver, maps: tuple[TensorMap, ...],
+        error: Callable[[CannotEncode], Exception] = lambda refused: refused,
+    ) -> None:  # fmt: skip
         self._maps = maps
+        self._error = error
         self._encode: Any = driver.library.cuTensorMapEncodeTiled if maps else None
         self._kept: dict[tuple[Any, ...], bytes] = {}
 
     def encode(
         self, number: int, address: int, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> bytes:
-        """The 128 bytes of map `number`; raises CannotEncode."""
+        """The 128 bytes of map `number`; raises what `error` makes of CannotEncode."""
         key = (number, address, shape, strides)
         found = self._kept.get(key)
         if found is None:
@@ -75,7 +83,7 @@ class TensorMaps:
             0,  # zeros beyond the edges
         )
         if result:
-            raise CannotEncode(found, Result(result))
+            raise self._error(CannotEncode(found, Result(result)))
         return memory.raw[start : start + TENSOR_MAP_BYTES]
 
 

@@ -56,11 +56,6 @@ def cpu_launch(code: SignatureCode, artifact: CpuArtifact) -> Iterator[str]:
     for number, parameter in enumerate(parameters):
         if isinstance(parameter, Buffer):
             tensor = code.names.tensors[parameter]
-            size = parameter.dtype.scalar.bytes
-            if size > 1:
-                yield (f"if (TL_RARE((uintptr_t)tl_address({tensor}) % {size} != 0)) {{ "
-                       f"tl_misaligned(late, {function}, {quoted(parameter.name)}, "
-                       f"tl_address({tensor}), {size}); return -2; }}")  # fmt: skip
             yield f"slots[{number}] = (int64_t)(intptr_t)tl_address({tensor});"
             continue
         value = code.names.values[parameter]

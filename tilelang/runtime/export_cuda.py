@@ -15,6 +15,7 @@ from tilelang.program.buffer import Buffer
 from tilelang.runtime.cuda_tensor_map import PROMOTIONS, SWIZZLES, data_type
 from tilelang.runtime.export_dims import renamed
 from tilelang.runtime.export_signature import SignatureCode, place_text, quoted
+from tilelang.runtime.signature import Signature
 from tilelang_diagnostics import failure
 
 # The C type a scalar is passed as, and how it is made from an int64_t or double.
@@ -36,6 +37,17 @@ def binary_file(stem: str, arch: str) -> str:
 def binaries_of(artifacts: Sequence[CudaArtifact]) -> list[tuple[CudaArtifact, CudaBinary]]:
     """Every binary, with the artifact that says how it is launched."""
     return [(a, b) for a in artifacts for b in a.binaries]
+
+
+def alignments_of(signature: Signature, artifact: CudaArtifact) -> dict[Buffer, int]:
+    """What the code of an artifact assumes of the address of each buffer, in bytes."""
+    wanted = artifact.alignments()
+    parameters = (*signature.slots, *signature.dims)
+    return {
+        p: max(p.dtype.scalar.bytes, wanted.get(slot.name, 1), 1)
+        for slot, p in zip(artifact.slots, parameters, strict=True)
+        if isinstance(p, Buffer)
+    }
 
 
 def cuda_declarations(
@@ -130,15 +142,10 @@ class _Launches:
         yield "tl_leave(entered);"
 
     def alignments(self) -> Iterator[str]:
-        wanted = self.artifact.alignments()
-        for slot, parameter in zip(self.artifact.slots, self.parameters(), strict=True):
-            bytes_ = wanted.get(slot.name, 1)
-            if not isinstance(parameter, Buffer) or bytes_ <= 1:
-                continue
-            address = f"tl_address({self.code.names.tensors[parameter]})"
-            yield (f"if (TL_RARE((uintptr_t){address} % {bytes_} != 0)) {{ tl_misaligned(late, "
-                   f"{quoted(self.code.function)}, {quoted(parameter.name)}, {address}, {bytes_}); "
-                   "return -2; }")  # fmt: skip
+        """What this build assumes beyond what all do."""
+        for buffer, size in alignments_of(self.code.signature, self.artifact).items():
+            if size > self.code.alignment.get(buffer, 1):
+                yield self.code.aligned(buffer, size, "late", -2)
 
     def tensor_map(self, number: int, found: TensorMap) -> Iterator[str]:
         rank = len(found.shape)

@@ -18,8 +18,9 @@ from typing import Final
 
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.program.buffer import Buffer
 from tilelang.runtime.export_cpu import cpu_declarations, cpu_launch
-from tilelang.runtime.export_cuda import cuda_declarations, cuda_launch
+from tilelang.runtime.export_cuda import alignments_of, cuda_declarations, cuda_launch
 from tilelang.runtime.export_signature import (
     SignatureCode,
     quoted,
@@ -46,6 +47,14 @@ class Variant:
     def place(self) -> str:
         """Where its tensors are: `cpu` or `cuda`."""
         return "cuda" if isinstance(self.artifacts[0], CudaArtifact) else "cpu"
+
+    @property
+    def alignment(self) -> dict[Buffer, int]:
+        """What every build assumes of each address, in bytes: one element at least."""
+        found = {p: p.dtype.scalar.bytes for p in self.signature.slots if isinstance(p, Buffer)}
+        builds = [alignments_of(self.signature, a) for a in self.artifacts
+                  if isinstance(a, CudaArtifact)]  # fmt: skip
+        return {b: min((x[b] for x in builds), default=size) for b, size in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,9 @@ def _function(number: int, function: Function) -> Iterator[str]:
     for index, variant in enumerate(function.variants):
         prefix = f"k{number}" if len(function.variants) == 1 else f"k{number}_{index}"
         names.append(f"{prefix}_call")
-        code = signature_code(variant.signature, function.name, prefix, variant.place)
+        code = signature_code(
+            variant.signature, function.name, prefix, variant.place, variant.alignment
+        )
         yield ""
         yield from code.declarations()
         yield from _variant(code, variant)

@@ -14,7 +14,7 @@ For `scale(A: (n, 64) float16, factor: float32)` it reads
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, NoReturn
@@ -51,7 +51,10 @@ _BY_KIND: Final = {"int": 0, "uint": 1, "float": 2}
 
 @dataclass(frozen=True, slots=True)
 class SignatureCode:
-    """The C of one signature. `prefix` begins every name of it that is visible in the file."""
+    """The C of one signature. `prefix` begins every name of it that is visible in the file.
+
+    `alignment` is what every build of the kernel assumes of the address of each buffer, in bytes.
+    """
 
     signature: Signature
     function: str
@@ -59,6 +62,7 @@ class SignatureCode:
     place: str
     names: Names
     bound: tuple[Binding, ...]
+    alignment: Mapping[Buffer, int]
 
     def declarations(self) -> Iterator[str]:
         """What stands before the function: how each tensor was declared."""
@@ -83,6 +87,8 @@ class SignatureCode:
         yield from self._dims()
         for buffer in self.names.specs:
             checks = [*self._extents(buffer), *self._strides(buffer)]
+            if self.alignment.get(buffer, 1) > 1:
+                checks.append(self.aligned(buffer, self.alignment[buffer], "e", -1))
             if buffer.nullable and checks:
                 yield f"if ({self.names.tensors[buffer]} != NULL) {{"
                 yield from (f"  {line}" for line in checks)
@@ -90,6 +96,13 @@ class SignatureCode:
             else:
                 yield from checks
         yield from self._promises()
+
+    def aligned(self, buffer: Buffer, size: int, error: str, status: int) -> str:
+        """Return `status` for an address that is not a multiple of `size` bytes."""
+        address = f"tl_address({self.names.tensors[buffer]})"
+        return (f"if (TL_RARE((uintptr_t){address} % {size} != 0)) {{ tl_misaligned({error}, "
+                f"{quoted(self.function)}, {quoted(buffer.name)}, {address}, {size}); "
+                f"return {status}; }}")  # fmt: skip
 
     def _taken(self, number: int, parameter: Parameter) -> Iterator[str]:
         value, function = f"&args[{number}]", quoted(self.function)
@@ -180,7 +193,9 @@ class SignatureCode:
         )
 
 
-def signature_code(signature: Signature, function: str, prefix: str, place: str) -> SignatureCode:
+def signature_code(
+    signature: Signature, function: str, prefix: str, place: str, alignment: Mapping[Buffer, int]
+) -> SignatureCode:
     """The C of `signature` for a function called `function`, with names for everything in it."""
     taken: set[str] = set()
     buffers = [p for p in signature.slots if isinstance(p, Buffer)]
@@ -191,7 +206,7 @@ def signature_code(signature: Signature, function: str, prefix: str, place: str)
     names = Names(values, tensors, specs)
     given = [p for p in signature.params if isinstance(p, Var)]
     bound = bindings(signature.dims, given, sites_of(buffers), names)
-    return SignatureCode(signature, function, prefix, place, names, bound)
+    return SignatureCode(signature, function, prefix, place, names, bound, alignment)
 
 
 def signature_text(signature: Signature, name: str) -> str:

@@ -6,6 +6,7 @@ Python file of its statement: a literal that stands there as it is gives the exa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tilelang.codegen.source_map import Line, SourceMap
@@ -14,6 +15,8 @@ from tilelang_diagnostics import diagnose
 from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 _SHOWN = 5
+_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
+_CALL_ROWS = 6  # lines over which a call of a statement may be spread
 _C_LINKAGE = 'extern "C" '  # put in front of a kernel that lacks it
 
 
@@ -24,6 +27,9 @@ def authors_errors(
 
     None if there is one in code of ours, which may be the cause of the others.
     """
+    undefined = _undefined(source, *said[0]) if said else None
+    if undefined is not None:
+        return undefined
     numbers = [number for _, number in said]
     lines = [None if n is None else source.at(n) for n in numbers]
     if not lines or any(line is None or not line.foreign for line in lines):
@@ -46,6 +52,26 @@ def authors_errors(
     )
 
 
+def _undefined(source: SourceMap, text: str, number: int | None) -> Diagnostic | None:
+    """TL816 for a function that the author calls by a name which no source defines."""
+    match = _UNDEFINED.search(text)
+    line = None if number is None else source.at(number)
+    if match is None or line is None or line.foreign or line.span is None:
+        return None
+    written = (Texts().text(line.span.file) or "").splitlines()
+    rows = written[line.span.line - 1 : max(line.span.end_line, line.span.line + _CALL_ROWS)]
+    if not any(f"{quote}{match[1]}{quote}" in row for row in rows for quote in "'\""):
+        return None
+    return diagnose(
+        "TL816",
+        f"no CUDA source defines `{match[1]}`, which is called here",
+        line.span,
+        label=f"became `{line.text.strip()}`",
+        help="T.import_source brings its definition; the name is spelled as in C",
+        calls=line.calls,
+    )
+
+
 def author_span(source: SourceMap, number: int) -> Span | None:
     """The place in the author's file of line `number` of the generated one."""
     line = source.at(number)
@@ -60,12 +86,14 @@ def author_span(source: SourceMap, number: int) -> Span | None:
     if first == last:
         return line.span
     text = "\n".join(x.text for x in source.lines[first - 1 : last])
-    start = _found(text, line.span.file)
-    if start is None:
-        return line.span
+    whole = Texts().text(line.span.file) or ""
     written = line.text.replace(_C_LINKAGE, "", 1)
+    start = _found(text, whole)
+    # With escapes the text is another than the literal's, and most of its lines are not.
+    row = _only_line(written, whole) if start is None else start + number - first
+    if row is None:
+        return line.span
     begin = len(written) - len(written.lstrip()) + 1
-    row = start + number - first
     return Span(line.span.file, row, begin, row, max(begin + 1, len(written.rstrip()) + 1))
 
 
@@ -74,9 +102,14 @@ def _same_text(other: Line, line: Line) -> bool:
     return other.foreign and other.spans == line.spans
 
 
-def _found(text: str, file: str) -> int | None:
-    """The line of `file` on which `text` begins."""
-    whole = Texts().text(file) or ""
+def _only_line(text: str, whole: str) -> int | None:
+    """The number of the one line that reads `text`."""
+    found = [n for n, line in enumerate(whole.splitlines(), 1) if line.rstrip() == text.rstrip()]
+    return found[0] if len(found) == 1 and text.strip() else None
+
+
+def _found(text: str, whole: str) -> int | None:
+    """The line of a file on which `text` begins."""
     for wanted in (text, text.replace(_C_LINKAGE, "", 1), text.strip("\n")):
         at = whole.find(wanted)
         if at >= 0:

@@ -52,18 +52,26 @@ def sanitize(
 
     Raises CompileError with TL815 where compute-sanitizer is missing or does not work.
     """
-    program = find_sanitizer()
+    find_sanitizer()
     with tempfile.TemporaryDirectory(prefix="tilelang-sanitize-") as name:
         folder = Path(name)
         write_call(folder, artifact, signature, inputs)
-        report = folder / "report.xml"
-        started = time.perf_counter()
-        done = subprocess.run(
-            command(program, tool, report, folder), cwd=folder, capture_output=True, text=True,
-            errors="replace", check=False, env=options.child_environment(PYTHONPATH=_import_path()),
-        )  # fmt: skip
-        seconds = time.perf_counter() - started
-        return Sanitized(tool, _found(folder, report, artifact, done), seconds)
+        return watch(folder, artifact, tool, folder / "report.xml")
+
+
+def watch(folder: Path, artifact: CudaArtifact, tool: Tool, report: Path) -> Sanitized:
+    """Make the call that `write_call` stored; compute-sanitizer's own report is left in `report`.
+
+    Raises CompileError with TL815.
+    """
+    words = command(find_sanitizer(), tool, report.resolve(), folder.resolve())
+    started = time.perf_counter()
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, errors="replace", check=False,
+        env=options.child_environment(PYTHONPATH=_import_path()),
+    )  # fmt: skip
+    seconds = time.perf_counter() - started
+    return Sanitized(tool, _found(folder, report, artifact, done), seconds)
 
 
 def command(program: Path, tool: Tool, report: Path, folder: Path) -> list[str]:
@@ -106,15 +114,18 @@ def _in_wheels() -> list[Path]:
 def _found(
     folder: Path, report: Path, artifact: CudaArtifact, done: subprocess.CompletedProcess[str]
 ) -> tuple[Diagnostic, ...]:
+    failed = folder / ERROR
     try:
         records = read_report(report)
     except ValueError:
-        raise _unusable(report, done) from None
+        if not failed.exists():
+            raise _unusable(report, done) from None
+        records = ()
     places = folder / ADDRESSES
+    report.with_suffix(".out").write_text(done.stdout + done.stderr, encoding="utf-8")
     addresses = json.loads(places.read_text(encoding="utf-8")) if places.exists() else {}
     known = {name: (row[0], row[1]) for name, row in addresses.items()}
     found = findings(records, artifact, known, done.stdout + done.stderr)
-    failed = folder / ERROR
     if not found and failed.exists():
         return tuple(from_json(row) for row in json.loads(failed.read_text(encoding="utf-8")))
     if not found and (done.returncode or not places.exists()):

@@ -96,6 +96,8 @@ class _Known:
                 return self.race(first)
             case "uninitialised":
                 return self.uninitialised(group)
+            case "barrier":
+                return self.barrier(group)
             case "exception":
                 return self.exception(group)
             case _:
@@ -157,6 +159,15 @@ class _Known:
                    *self.generated(record.places, line), *self.generated(record.others, other)),
             help="T.sync_threads() between the two; where the compiler places barriers itself, "
             "foreign code or a wrong `access_type` of T.access_ptr hides an access from it",
+        )  # fmt: skip
+
+    def barrier(self, group: Sequence[Record]) -> Diagnostic:
+        first = group[0]
+        why = f" ({first.error[0].lower()}{first.error[1:]})" if first.error else ""
+        return self.diagnostic(
+            "TL510", f"a barrier of {self.name} that not all of its threads reach{why}",
+            self.line(first.places), first.places, group,
+            "move the barrier out of the branch or loop that only some threads run",
         )  # fmt: skip
 
     def exception(self, group: Sequence[Record]) -> Diagnostic:

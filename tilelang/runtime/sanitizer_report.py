@@ -12,14 +12,16 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 from xml.etree.ElementTree import Element
 
-Kind = Literal["access", "race", "uninitialised", "exception"]
+Kind = Literal["access", "race", "uninitialised", "barrier", "exception"]
 Index = tuple[int, int, int]
 
-# Of `kind` in the XML. `Api` records are errors of driver calls, which the process reports itself.
+# Of `kind` in the XML; any other is an exception.
 _KINDS: Final[dict[str, Kind]] = {
-    "Precise": "access", "Imprecise": "exception", "Initcheck": "uninitialised",
-    "Analysis": "race", "Hazard": "race", "Barrier": "exception",
+    "Precise": "access", "Initcheck": "uninitialised", "Analysis": "race", "Hazard": "race",
+    "Synccheck": "barrier",
 }  # fmt: skip
+# Errors of driver calls, which the process reports itself.
+_IGNORED: Final = frozenset({"Api"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,10 @@ def parse_report(root: Element) -> tuple[Record, ...]:
     """The records of a document."""
     found = []
     for element in root.iter("record"):
-        kind = _KINDS.get(_text(element, "kind"))
-        if kind == "race":
-            found.append(_race(element))
-        elif kind is not None:
-            found.append(_access(element, kind))
+        written = _text(element, "kind")
+        kind = _KINDS.get(written, "exception")
+        if written not in _IGNORED:
+            found.append(_race(element) if kind == "race" else _access(element, kind))
     return tuple(found)
 
 
@@ -79,11 +80,11 @@ def _access(element: Element, kind: Kind) -> Record:
     address = _text(what, "address")
     return Record(
         kind,
-        _text(what, "text") or _text(what, "exception"),
+        _text(what, "text") or _text(what, "exception") or _text(element, "kind"),
         _places(element),
         direction=_text(what, "direction"),
         space=_text(what, "space").strip("_"),
-        error=_text(what, "error"),
+        error=_text(what, "error") or _text(what, "type"),
         address=int(address, 16) if address else None,
         size=_number(what, "size"),
         thread=_index(element, "who/threadIdx"),

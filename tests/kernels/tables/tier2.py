@@ -130,8 +130,9 @@ GEMM = (
                 "M": 512,
                 "N": 1024,
                 "K": 768,
+                # A tile of 256 columns would fill all registers of 128 threads by itself.
                 "block_M": 128,
-                "block_N": 256,
+                "block_N": 128,
                 "block_K": 32,
             },
         )

@@ -1,6 +1,6 @@
 """T.tma_copy: the copy engine reads or writes a shared tile, in a swizzle or row by row.
 
-    T.tma_copy(A[by * 128, k * 64], A_shared, barrier=full[0])     # 128 x 64 float16: 128 bytes
+T.tma_copy(A[by * 128, k * 64], A_shared, barrier=full[0])     # 128 x 64 float16: 128 bytes
 """
 
 from __future__ import annotations

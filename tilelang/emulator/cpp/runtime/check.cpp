@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <unordered_map>
+
 #include "block.h"
 #include "fiber.h"
 #include "memory.h"
@@ -54,22 +56,62 @@ const char* word(Access access) {
   return access == Access::read ? "read" : access == Access::write ? "write" : "atomic update";
 }
 
+// Cells of tensors that kernels write, a page at a time; each block begins without any.
+constexpr size_t page_cells = 4096;
+struct Page {
+  Cell cells[page_cells];
+};
+std::unordered_map<uintptr_t, Page*> pages;
+std::vector<Page*> spare_pages;
+Page* last_page;
+uintptr_t last_number;
+
+Cell& global_cell(const unsigned char* place) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(place);
+  const uintptr_t number = address / page_cells;
+  if (last_page == nullptr || last_number != number) {
+    Page*& page = pages[number];
+    if (page == nullptr) {
+      if (spare_pages.empty()) spare_pages.push_back(new Page);
+      page = spare_pages.back();
+      spare_pages.pop_back();
+      *page = Page();
+    }
+    last_page = page;
+    last_number = number;
+  }
+  return last_page->cells[address % page_cells];
+}
+
+// What a report says of a place: a byte of shared memory, or of a tensor.
+struct Spot {
+  long offset;
+  const Region* region;  // null: shared memory
+};
+
+void tell(Report& report, Spot spot) {
+  report.number("offset", spot.offset);
+  if (spot.region != nullptr) report.text("buffer", spot.region->name);
+}
+
 // A write over a write that nothing orders, before it happens.
 struct Suspect {
   const unsigned char* place = nullptr;
   size_t bytes = 0;
   unsigned char before[32];
-  long offset = 0;
+  Spot spot{};
   const Fiber* fiber = nullptr;
   Site site, other;
   int other_thread = 0;
 } suspect;
 
 void report_race(const Fiber& fiber, Site site, const char* access, Site other_site, int other_thread,
-                 const char* other_access, long offset) {
+                 const char* other_access, Spot spot) {
   Report report("race", site, &fiber);
   report.site("other_", other_site).thread("other_", other_thread);
-  report.text("access", access).text("other_access", other_access).number("offset", offset).send();
+  report.text("access", access).text("other_access", other_access);
+  tell(report, spot);
+  report.send();
 }
 
 void check_flight(const Fiber& fiber, const Cell& cell, long offset, Access access, Site site) {
@@ -87,18 +129,18 @@ void remember_read(Cell& cell, const Mark& mark) {
     }
 }
 
-void check_read(const Fiber& fiber, Cell& cell, long offset, Site site) {
+void check_read(const Fiber& fiber, Cell& cell, Spot spot, Site site) {
   const int me = fiber.number;
   if (cell.write.epoch < block_epoch && cell.flight.value == 0) {
-    Report("uninitialised", site, &fiber).number("offset", offset).send();
+    if (spot.region == nullptr) Report("uninitialised", site, &fiber).number("offset", spot.offset).send();
   } else if (!is_before(cell.write, me)) {
     report_race(fiber, site, "read", cell.write.site, cell.write.thread,
-                cell.atomic ? "atomic update" : "write", offset);
+                cell.atomic ? "atomic update" : "write", spot);
   }
   remember_read(cell, mark_of(fiber, site));
 }
 
-void check_write(const Fiber& fiber, Cell& cell, const unsigned char* place, size_t bytes, long offset,
+void check_write(const Fiber& fiber, Cell& cell, const unsigned char* place, size_t bytes, Spot spot,
                  Access access, Site site) {
   const int me = fiber.number;
   const bool is_atomic = access == Access::atomic;
@@ -106,12 +148,12 @@ void check_write(const Fiber& fiber, Cell& cell, const unsigned char* place, siz
   if (!is_ordered && !(is_atomic && cell.atomic)) {
     if (is_atomic || cell.atomic || bytes > sizeof(suspect.before)) {
       report_race(fiber, site, word(access), cell.write.site, cell.write.thread,
-                  cell.atomic ? "atomic update" : "write", offset);
+                  cell.atomic ? "atomic update" : "write", spot);
     } else if (suspect.place == nullptr) {
       suspect.place = place;
       suspect.bytes = bytes;
       memcpy(suspect.before, place, bytes);
-      suspect.offset = offset;
+      suspect.spot = spot;
       suspect.fiber = &fiber;
       suspect.site = site;
       suspect.other = cell.write.site;
@@ -120,7 +162,7 @@ void check_write(const Fiber& fiber, Cell& cell, const unsigned char* place, siz
   }
   for (const Mark& read : cell.reads)
     if (read.epoch >= block_epoch && !is_before(read, me))
-      report_race(fiber, site, word(access), read.site, read.thread, "read", offset);
+      report_race(fiber, site, word(access), read.site, read.thread, "read", spot);
   cell.write = mark_of(fiber, site);
   cell.atomic = is_atomic;
 }
@@ -130,9 +172,21 @@ void touch_cells(const Fiber& fiber, const void* place, size_t bytes, long offse
   const auto* at = static_cast<const unsigned char*>(place);
   for (size_t i = 0; i < bytes; ++i) {
     Cell& cell = cells[size_t(offset) + i];
+    const Spot spot{offset + long(i), nullptr};
     check_flight(fiber, cell, offset + long(i), access, site);
-    if (access == Access::read) check_read(fiber, cell, offset + long(i), site);
-    else check_write(fiber, cell, at, bytes, offset + long(i), access, site);
+    if (access == Access::read) check_read(fiber, cell, spot, site);
+    else check_write(fiber, cell, at, bytes, spot, access, site);
+  }
+}
+
+void touch_tensor(const Fiber& fiber, const void* place, size_t bytes, const Region& region,
+                  Access access, Site site) {
+  const auto* at = static_cast<const unsigned char*>(place);
+  for (size_t i = 0; i < bytes; ++i) {
+    Cell& cell = global_cell(at + i);
+    const Spot spot{long(at + i - region.start), &region};
+    if (access == Access::read) check_read(fiber, cell, spot, site);
+    else check_write(fiber, cell, at, bytes, spot, access, site);
   }
 }
 
@@ -151,6 +205,9 @@ void begin_block_check(int count) {
   threads = count;
   if (cells.size() < shared_bytes()) cells.resize(shared_bytes());
   for (Cell& cell : cells) cell.flight = Site();
+  for (const auto& [number, page] : pages) spare_pages.push_back(page);
+  pages.clear();
+  last_page = nullptr;
   clocks.resize(size_t(count) * size_t(count));
   row_epoch.assign(size_t(count), 0);
   own_clock.assign(size_t(count), 1);
@@ -184,7 +241,12 @@ void touch(const Fiber& fiber, const void* place, size_t bytes, Access access, S
   settle_suspect();
   const long offset = shared_offset(place, bytes);
   if (offset >= 0) return touch_cells(fiber, place, bytes, offset, access, site);
-  if (is_on_stack(fiber, place) || region_of(place, bytes) != nullptr) return;
+  if (is_on_stack(fiber, place)) return;
+  if (const Region* region = region_of(place, bytes)) {
+    // What no kernel writes nobody can race for.
+    if (region->is_written) touch_tensor(fiber, place, bytes, *region, access, site);
+    return;
+  }
   if (access == Access::read && in_library(reinterpret_cast<uintptr_t>(place))) return;
   report_outside(fiber, place, bytes, access, site);
 }
@@ -224,42 +286,19 @@ void settle_suspect() {
   const Suspect seen = suspect;
   suspect.place = nullptr;
   if (memcmp(seen.place, seen.before, seen.bytes) == 0) return;
-  report_race(*seen.fiber, seen.site, "write", seen.other, seen.other_thread, "write", seen.offset);
+  report_race(*seen.fiber, seen.site, "write", seen.other, seen.other_thread, "write", seen.spot);
 }
-
-namespace {
-
-// Where an address lies, as well as that can be said.
-void locate(Report& report, const void* place, size_t bytes) {
-  const long in_shared = long(static_cast<const unsigned char*>(place) - arena());
-  const Region* region = nearest_region(place);
-  const long distance = region == nullptr ? 0 : long(static_cast<const unsigned char*>(place) - region->start);
-  const long past = distance < 0 ? -distance : distance - long(region == nullptr ? 0 : region->bytes);
-  report.number("bytes", long(bytes));
-  if (shared_offset(place, 1) >= 0 || region == nullptr || labs(in_shared) < labs(past)) {
-    report.text("space", "shared").number("offset", in_shared).number("size", long(shared_bytes()));
-  } else {
-    report.text("space", "global").text("buffer", region->name);
-    report.number("offset", distance).number("size", long(region->bytes));
-  }
-}
-
-}  // namespace
 
 // Of an instruction that can only mean shared memory.
 void report_not_shared(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site) {
   Report report("outside", site, &fiber);
-  report.text("access", word(access)).number("bytes", long(bytes)).text("space", "shared");
-  report.number("offset", long(static_cast<const unsigned char*>(place) - arena()));
-  report.number("size", long(shared_bytes())).send();
+  report.text("access", word(access)).number("bytes", long(bytes)).address(place, true).send();
   abandon_block();
 }
 
 void report_outside(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site) {
   Report report("outside", site, &fiber);
-  report.text("access", word(access));
-  locate(report, place, bytes);
-  report.send();
+  report.text("access", word(access)).number("bytes", long(bytes)).address(place, false).send();
   abandon_block();
 }
 
@@ -267,8 +306,7 @@ void report_misaligned(const Fiber& fiber, const void* place, size_t bytes, Acce
                        size_t alignment) {
   Report report("misaligned", site, &fiber);
   report.text("access", word(access)).number("alignment", long(alignment));
-  locate(report, place, bytes);
-  report.send();
+  report.number("bytes", long(bytes)).address(place, false).send();
   abandon_block();
 }
 

@@ -1,4 +1,5 @@
-// Checked mode: which threads touched which byte of shared memory, and were they ordered?
+// Checked mode: which threads touched which byte of shared memory, and of tensors that are written,
+// and were they ordered? Blocks are looked at one by one: races between blocks are not seen.
 //
 // A byte remembers its last write and two reads since. An access is in order with another one of
 // the same block when a barrier of the whole block lies between (its `epoch` is older), or a chain

@@ -46,7 +46,7 @@ void map_memory(const Call& call) {
         mmap(place + guard, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
              off_t(start)) == MAP_FAILED)
       give_up("no memory for " + range.name);
-    regions.push_back({range.name, place + guard + (range.offset - start), range.bytes});
+    regions.push_back({range.name, place + guard + (range.offset - start), range.bytes, range.is_written});
   }
   close(file);
 }

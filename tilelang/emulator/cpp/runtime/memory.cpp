@@ -83,18 +83,4 @@ const Region* region_of(const void* place, size_t bytes) {
   return nullptr;
 }
 
-const Region* nearest_region(const void* place) {
-  const Region* best = nullptr;
-  uintptr_t distance = ~uintptr_t(0);
-  for (const Region& region : regions) {
-    const uintptr_t start = number(region.start), end = start + region.bytes, at = number(place);
-    const uintptr_t d = at < start ? start - at : at < end ? 0 : at - end;
-    if (d < distance) {
-      distance = d;
-      best = &region;
-    }
-  }
-  return best;
-}
-
 }  // namespace tl::emulator

@@ -13,6 +13,7 @@ struct Region {
   std::string name;
   unsigned char* start;
   size_t bytes;
+  bool is_written = false;  // by any kernel of the call
 };
 extern std::vector<Region> regions;
 
@@ -29,7 +30,5 @@ size_t shared_bytes();
 
 // The tensor that holds the whole access, or null.
 const Region* region_of(const void* place, size_t bytes);
-// The tensor an address is nearest to, or null.
-const Region* nearest_region(const void* place);
 
 }  // namespace tl::emulator

@@ -74,6 +74,20 @@ Report& Report::thread(const char* prefix, int number) {
   return *this;
 }
 
+Report& Report::address(const void* place, bool is_shared) {
+  const auto* at = static_cast<const unsigned char*>(place);
+  json_ += ",\"shared\":[" + std::to_string(at - arena()) + "," + std::to_string(shared_bytes()) + "]";
+  if (is_shared) return *this;
+  json_ += ",\"tensors\":{";
+  for (const Region& region : regions) {
+    if (&region != &regions.front()) json_ += ",";
+    json_ += quoted(region.name) + ":[" + std::to_string(at - region.start) + "," +
+             std::to_string(region.bytes) + "]";
+  }
+  json_ += "}";
+  return *this;
+}
+
 void Report::send() {
   if (sent.size() >= most_reports || !sent.insert(identity_).second) return;
   json_ += "}\n";
@@ -100,16 +114,7 @@ void on_fault(int signal_number, siginfo_t* info, void* context) {
 #endif
   Report report("fault", in_library(code) ? Site::at_code(code + 1) : Site::at_line(0), block.running);
   report.number("signal", signal_number);
-  if (signal_number == SIGSEGV || signal_number == SIGBUS) {
-    const auto* address = static_cast<unsigned char*>(info->si_addr);
-    const long in_arena = long(address - arena());
-    const Region* region = nearest_region(address);
-    const long distance = region == nullptr ? 0 : long(address - region->start);
-    const bool is_shared = region == nullptr || labs(in_arena) < labs(distance);
-    report.text("space", is_shared ? "shared" : "global");
-    report.number("offset", is_shared ? in_arena : distance);
-    if (!is_shared) report.text("buffer", region->name).number("size", long(region->bytes));
-  }
+  if (signal_number == SIGSEGV || signal_number == SIGBUS) report.address(info->si_addr, false);
   report.send();
   stop_all();
   _exit(3);

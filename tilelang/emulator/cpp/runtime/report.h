@@ -26,6 +26,9 @@ class Report {
   Report& number(const char* key, long value);
   Report& site(const char* prefix, Site site);
   Report& thread(const char* prefix, int number);
+  // How far an address is from the start of shared memory, and of each tensor: who reads the report
+  // knows which of them the line is about.
+  Report& address(const void* place, bool is_shared);
   void send();
 
  private:

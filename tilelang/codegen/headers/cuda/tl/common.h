@@ -86,25 +86,27 @@ template <> struct chunk<4> { using type = unsigned int; };
 template <> struct chunk<8> { using type = uint2; };
 template <> struct chunk<16> { using type = uint4; };
 
-// N neighbours at once, by accesses of up to 16 bytes; the address is a multiple of that.
+// N neighbours at once, by accesses of up to 16 bytes; the address is a multiple of that. They are
+// copied as vectors of T: an access by an integer type would be one of another object to a compiler,
+// which may then move it across stores of single elements.
 template <int N, class T> TL_DEVICE vec<T, N> load(const T* place) {
-  constexpr int bytes = sizeof(T) * N, width = bytes < 16 ? bytes : 16;
+  constexpr int bytes = sizeof(T) * N, width = bytes < 16 ? bytes : 16, step = width / sizeof(T);
   static_assert(bytes % width == 0, "a whole number of accesses");
-  using word = typename chunk<width>::type;
   vec<T, N> out;
 #pragma unroll
-  for (int i = 0; i < bytes / width; ++i)
-    reinterpret_cast<word*>(&out)[i] = reinterpret_cast<const word*>(place)[i];
+  for (int i = 0; i < N; i += step)
+    *reinterpret_cast<vec<T, step>*>(&out.lanes[i]) =
+        *reinterpret_cast<const vec<T, step>*>(place + i);
   return out;
 }
 
 template <class T, int N> TL_DEVICE void store(T* place, const vec<T, N>& value) {
-  constexpr int bytes = sizeof(T) * N, width = bytes < 16 ? bytes : 16;
+  constexpr int bytes = sizeof(T) * N, width = bytes < 16 ? bytes : 16, step = width / sizeof(T);
   static_assert(bytes % width == 0, "a whole number of accesses");
-  using word = typename chunk<width>::type;
 #pragma unroll
-  for (int i = 0; i < bytes / width; ++i)
-    reinterpret_cast<word*>(place)[i] = reinterpret_cast<const word*>(&value)[i];
+  for (int i = 0; i < N; i += step)
+    *reinterpret_cast<vec<T, step>*>(place + i) =
+        *reinterpret_cast<const vec<T, step>*>(&value.lanes[i]);
 }
 
 // The same one by one, for addresses of any alignment.

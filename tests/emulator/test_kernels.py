@@ -1,0 +1,48 @@
+"""Kernels of the registry give the right numbers on the emulator, in every order of threads.
+
+In checked mode they are accused of nothing.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.emulator.needs import needs_compiler
+from tests.emulator.running import MODES, check_emulated
+from tests.kernels.case import KernelCase
+from tests.kernels.registry import KERNELS
+
+SEED, SAMPLE = 20261129, 25
+CASES = tuple(case for case in KERNELS if "cuda:sm_80" in case.targets)
+
+# Faults of the generated code that the emulator found, and that are still there.
+FAULTS = {
+    "metaprogramming": "all threads of a block do `B[offset] = B[offset] + 1`, one after the other",
+}
+FAULTLESS = tuple(case for case in CASES if case.name not in FAULTS)
+
+
+def _sample() -> set[str]:
+    return {case.name for case in random.Random(SEED).sample(FAULTLESS, SAMPLE)}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", FAULTLESS, ids=lambda case: case.name)
+def test_kernel(case: KernelCase, mode: str, full: bool) -> None:
+    if not full and case.name not in _sample():
+        pytest.skip("runs with --full")
+    if case.needs_torch:
+        pytest.importorskip("torch")
+    check_emulated(case, MODES[mode])
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault(name: str) -> None:
+    """Fails once the fault is gone: then the kernel belongs with the others."""
+    case = next(case for case in CASES if case.name == name)
+    with pytest.raises(Exception, match=r"is off by|TL731"):
+        check_emulated(case, MODES["check"])

@@ -1,0 +1,81 @@
+"""Layouts decide speed, never results: kernels whose tiles move, on the emulator.
+
+Random programs are compared with what the CPU gives for them; the others with NumPy.
+"""
+
+from __future__ import annotations
+
+import linecache
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilelang
+from tests.emulator.needs import needs_compiler
+from tests.emulator.running import MODES, check_emulated
+from tests.gpu import conversions, gemms, random_numbers
+from tests.kernels.case import KernelCase, to_numpy
+from tests.property.random_layouts import program_text
+from tilelang_diagnostics import CompileError
+
+SEED, SAMPLE = 20261130, 12
+CASES = (*conversions.CASES, *gemms.SHALLOW, *random_numbers.CASES)
+SAMPLED = {case.name for case in random.Random(SEED).sample(CASES, SAMPLE)}
+PARAM = re.compile(r'(A\d+): T\.Tensor\(\((\d+), (\d+)\), "(\w+)"\)')
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_kernel(case: KernelCase, full: bool) -> None:
+    if not full and case.name not in SAMPLED:
+        pytest.skip("runs with --full")
+    if case.needs_torch:
+        pytest.importorskip("torch")
+    check_emulated(case, MODES["check"], "cuda:sm_89" if "float8" in case.name else "cuda:sm_80")
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(24))
+def test_random_program(seed: int, full: bool) -> None:
+    pytest.importorskip("torch")
+    if not full and seed % 4:
+        pytest.skip("runs with --full")
+    text, path = program_text(seed), f"<random layouts {seed}>"
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    scope: dict[str, Any] = {}
+    exec(compile(text, path, "exec"), scope)
+    main, params = scope["main"], PARAM.findall(text)
+    written = [n for n, p in enumerate(params) if re.search(rf"T\.copy\(t\d+, {p[0]}\)", text)]
+    rng = np.random.default_rng(seed)
+    inputs = [_array(rng, (int(m), int(n)), dtype) for k, (_, m, n, dtype) in enumerate(params)
+              if k not in written]  # fmt: skip
+    try:
+        kernel = tilelang.compile(
+            main, out_idx=written, target="cuda:sm_80", execution_backend=MODES["check"]
+        )
+    except CompileError as refused:
+        assert not any(d.code.startswith("TL9") for d in refused.diagnostics)
+        return
+    found = _outputs(kernel(*inputs))
+    wanted = _outputs(tilelang.compile(main, out_idx=written, target="cpu")(*inputs))
+    for have, want in zip(found, wanted, strict=True):
+        assert np.linalg.norm(have - want) <= 8e-3 * np.linalg.norm(want)
+
+
+def _array(rng: np.random.Generator, shape: tuple[int, int], dtype: str) -> Any:
+    if dtype.startswith("int"):
+        return rng.integers(-4, 4, shape).astype(dtype)
+    values = rng.standard_normal(shape) / 2
+    if dtype != "bfloat16":
+        return values.astype(dtype)
+    import torch
+
+    return torch.from_numpy(values).bfloat16()
+
+
+def _outputs(result: Any) -> list[Any]:
+    many = result if isinstance(result, (list, tuple)) else (result,)
+    return [to_numpy(x).astype(np.float64) for x in many]

@@ -1,0 +1,123 @@
+"""An emulated kernel is called like any other: arrays, tensors, sizes known at run time, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilelang
+import tilelang.language as T
+from tests.emulator.needs import needs_compiler
+from tests.emulator.running import TARGET
+from tilelang.emulator.settings import Emulator, emulator_of, parse_schedule
+from tilelang_diagnostics import CompileError
+
+m = T.dynamic("m")
+
+
+@T.prim_func
+def turned(A: T.Tensor((m,), "float32"), B: T.Tensor((m,), "float32")):
+    with T.Kernel(T.ceildiv(m, 128), threads=128) as bx:
+        tx = T.get_thread_binding()
+        if bx * 128 + tx < m:
+            A[bx * 128 + tx] = A[bx * 128 + tx] + 1
+        T.sync_grid()
+        if bx * 128 + tx < m:
+            B[bx * 128 + tx] = A[m - 1 - (bx * 128 + tx)]
+
+
+@T.prim_func
+def through_pointer(pointer: T.ptr, n: T.int32):
+    with T.Kernel(1, threads=32):
+        A = T.make_tensor(pointer, (n,), "float32")
+        for i in T.Parallel(32):
+            if i < n:
+                A[i] = 0.0
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [0, 1, 500, 1024])
+def test_barrier_of_the_grid_and_sizes_at_run_time(size: int) -> None:
+    kernel = tilelang.compile(turned, target=TARGET, execution_backend=Emulator(check=True))
+    a, b = np.arange(size, dtype=np.float32), np.zeros(size, np.float32)
+    kernel(a, b)
+    np.testing.assert_array_equal(a, np.arange(size, dtype=np.float32) + 1)
+    np.testing.assert_array_equal(b, a[::-1])
+
+
+@needs_compiler
+def test_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    kernel = tilelang.compile(
+        turned, out_idx=[1], target=TARGET, execution_backend="emulator"
+    )  # fmt: skip
+    a = torch.arange(256, dtype=torch.float32)
+    b = kernel(a)
+    assert isinstance(b, torch.Tensor)
+    assert torch.equal(b, torch.arange(256, 0, -1, dtype=torch.float32))
+
+
+@needs_compiler
+def test_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script runs on the emulator without a change of its own."""
+    monkeypatch.setenv("TILELANG_EMULATE", "check,shuffle:4")
+    monkeypatch.setenv("TILELANG_DEFAULT_TARGET", TARGET)
+    kernel = tilelang.compile(turned)
+    a, b = np.zeros(100, np.float32), np.zeros(100, np.float32)
+    kernel(a, b)
+    np.testing.assert_array_equal(b, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "wanted"),
+    [
+        ("", None, None),
+        ("", "emulator", Emulator()),
+        ("", "cython", None),
+        ("1", None, Emulator()),
+        ("0", None, None),
+        ("check", None, Emulator(check=True)),
+        ("shuffle:7, check", "emulator", Emulator(check=True, seed=7)),
+        ("check", Emulator(), Emulator()),
+    ],
+)
+def test_what_is_asked_for(
+    said: str, asked: object, wanted: Emulator | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILELANG_EMULATE", said)
+    assert emulator_of(asked) == wanted
+
+
+def test_a_variable_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILELANG_EMULATE", "shuffle")
+    with pytest.raises(CompileError, match="TL811"):
+        emulator_of(None)
+
+
+@pytest.mark.parametrize(("text", "seed"), [("fifo", 0), ("shuffle:1", 1), ("shuffle:99", 99)])
+def test_schedule(text: str, seed: int) -> None:
+    assert parse_schedule(text) == seed
+
+
+@pytest.mark.parametrize("text", ["", "shuffle", "shuffle:0", "shuffle:x", "random:1"])
+def test_no_schedule(text: str) -> None:
+    with pytest.raises(ValueError, match="shuffle:SEED"):
+        parse_schedule(text)
+
+
+@pytest.mark.parametrize("target", ["cpu", "hip:gfx942", "metal:apple9"])
+def test_only_code_for_nvidia_is_emulated(target: str) -> None:
+    with pytest.raises(CompileError, match="TL817"):
+        tilelang.compile(turned, target=target, execution_backend="emulator")
+
+
+def test_addresses_are_refused() -> None:
+    with pytest.raises(CompileError, match="`pointer` of `through_pointer` holds addresses"):
+        tilelang.compile(through_pointer, target=TARGET, execution_backend="emulator")
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    kernel = tilelang.compile(turned, target=TARGET, execution_backend="emulator")
+    with pytest.raises(CompileError, match="TL807"):
+        kernel(np.zeros(1, np.float32), np.zeros(1, np.float32))
