@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.gpu import conversions, extents, foreign, gemms, numbers, random_numbers, tiles
+from tests.gpu.pipelined import random_pipelined
 from tests.gpu.random_kernels import random_gemm, random_tiles
 from tests.gpu_hopper import copies, groups, products
 from tests.kernels.case import TOLERANCE, KernelCase, to_numpy
@@ -32,7 +33,7 @@ from tilelang_diagnostics import raise_for
 
 
 def all_cases(count: int = 0) -> Iterator[Case]:
-    """Every case there is, and twice `count` random ones."""
+    """Every case there is, and three times `count` random ones."""
     for case in (
         *KERNELS, *gemms.CASES, *tiles.CASES, *conversions.CASES, *numbers.CASES, *foreign.CASES,
         *extents.CASES, *random_numbers.CASES,
@@ -43,6 +44,7 @@ def all_cases(count: int = 0) -> Iterator[Case]:
     for seed in range(count):
         yield Case(random_gemm(seed))
         yield Case(random_tiles(seed))
+        yield Case(random_pipelined(seed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -308,7 +308,7 @@ def main() -> int:
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--device-sizes", action="store_true")
-    parser.add_argument("--random", type=int, default=0, help="pairs of random kernels")
+    parser.add_argument("--random", type=int, default=0, help="random kernels of each kind")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--repeat", type=int, default=0)
     parser.add_argument("--numbers", nargs="*", type=int, default=())

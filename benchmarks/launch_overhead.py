@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "diagnostics")]
 
+import tilelang  # noqa: E402
 import tilelang.language as T  # noqa: E402
 
 SIZE = 1024
@@ -47,7 +48,21 @@ def add_rows(
             C[bx * 4 + i, j] = A[bx * 4 + i, j] + B[bx * 4 + i, j]
 
 
-KERNELS = {"add": add, "add_rows": add_rows}
+@tilelang.jit(target="cuda:sm_90a")
+def add_eager(A, B, C):  # type: ignore[no-untyped-def]
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")  # type: ignore[no-redef]
+    B: T.Tensor((N,), "float32")  # type: ignore[no-redef]
+    C: T.Tensor((N,), "float32")  # type: ignore[no-redef]
+    with T.Kernel(N // 256, threads=256) as bx:
+        for i in T.Parallel(256):
+            C[bx * 256 + i] = A[bx * 256 + i] + B[bx * 256 + i]
+
+
+def functions() -> dict[str, Any]:
+    """The traced kernels, by name."""
+    return {"add": add.function, "add_rows": add_rows.function,
+            "add_eager": add_eager.get_tir(N=SIZE)}  # fmt: skip
 
 
 def build(out: Path, arch: str) -> None:
@@ -55,9 +70,9 @@ def build(out: Path, arch: str) -> None:
     from tilelang.options import CompileOptions
     from tilelang.target import parse_target
 
-    for name, kernel in KERNELS.items():
+    for name, function in functions().items():
         target = parse_target(f"cuda:{arch}")
-        compiled = compile_function(kernel.function, target, CompileOptions())
+        compiled = compile_function(function, target, CompileOptions())
         compiled.artifact.save(out / name)  # type: ignore[union-attr]
         print(f"{name} in {out / name}")
 
@@ -73,7 +88,7 @@ def load(bundle: Path, name: str, arch: str) -> Any:
 
     artifact = CudaArtifact.load(bundle / name)
     compiled = Compiled(artifact, parse_target(f"cuda:{arch}"), "")
-    return JITKernel(KERNELS[name].function, Built(compiled, load_cuda(artifact), True))
+    return JITKernel(functions()[name], Built(compiled, load_cuda(artifact), True))
 
 
 def run(bundle: Path, arch: str, report: Path | None, rounds: int, calls: int) -> int:
@@ -82,10 +97,12 @@ def run(bundle: Path, arch: str, report: Path | None, rounds: int, calls: int) -
     flat = [torch.randn(SIZE, device="cuda") for _ in range(3)]
     rows = [x.view(16, 64) for x in flat]
     static, dynamic = load(bundle, "add", arch), load(bundle, "add_rows", arch)
+    add_eager.eager.build = lambda function: load(bundle, "add_eager", arch)
     contenders: dict[str, Callable[[], Any]] = {
         "torch.add(out=)": lambda: torch.add(flat[0], flat[1], out=flat[2]),
         "tilelang": lambda: static(*flat),
         "tilelang, dynamic rows": lambda: dynamic(*rows),
+        "tilelang, eager": lambda: add_eager(*flat),
     }
     for name, call in contenders.items():
         for _ in range(50):
@@ -101,6 +118,7 @@ def run(bundle: Path, arch: str, report: Path | None, rounds: int, calls: int) -
         timed["torch.add(out=)"].append(_batch(lambda: add_out(a, b, out=c), calls))
         timed["tilelang"].append(_batch(lambda: static(a, b, c), calls))
         timed["tilelang, dynamic rows"].append(_batch(lambda: dynamic(ra, rb, rc), calls))
+        timed["tilelang, eager"].append(_batch(lambda: add_eager(a, b, c), calls))
     base = timed["torch.add(out=)"]
     result = {}
     for name, samples in timed.items():

@@ -26,10 +26,10 @@ from typing import Any, Final
 from benchmarks.gpu_cases import lowered
 from benchmarks.spill_cases import ROOT, SpillCase, spill_cases
 from tilelang.codegen.cuda_binary import CudaBinary
-from tilelang.codegen.device_source import KernelLaunch
+from tilelang.codegen.device_source import DeviceSource, KernelLaunch
 from tilelang.options import CompileOptions
 from tilelang.runtime.cuda_build import compile_without_spills
-from tilelang.target import parse_target
+from tilelang.target import Target, parse_target
 from tilelang_diagnostics import CompileError
 
 ARCHS: Final = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
@@ -75,7 +75,7 @@ def measure(case: SpillCase, arch: str) -> list[Row]:
         try:
             source = lowered(case.trace(small), arch)
             target = parse_target(f"cuda:{arch}")
-            source, binary = compile_without_spills(source, target, CompileOptions())
+            source, binary = _compiled(source, target)
         except CompileError as error:
             first = next(d for d in error.diagnostics if d.is_error)
             refused = Row(case.name, arch, refused=first.code, message=first.message)
@@ -84,6 +84,17 @@ def measure(case: SpillCase, arch: str) -> list[Row]:
         else:
             return [_row(case, arch, launch, binary, small) for launch in source.launches]
     return [refused]
+
+
+_binaries: dict[tuple[str, str], tuple[DeviceSource, CudaBinary]] = {}
+
+
+def _compiled(source: DeviceSource, target: Target) -> tuple[DeviceSource, CudaBinary]:
+    """Cases that only differ in their inputs have one source."""
+    key = source.text, str(target)
+    if key not in _binaries:
+        _binaries[key] = compile_without_spills(source, target, CompileOptions())
+    return _binaries[key]
 
 
 def _row(

@@ -350,7 +350,7 @@ EMULATE: Final = EnvVar(
 EMULATOR_TIMEOUT: Final = EnvVar(
     "TILELANG_EMULATOR_SECONDS", "600", "give up on an emulated call after this long", _seconds
 )
-CUDA_HOME: Final = EnvVar("CUDA_HOME", "", "where the CUDA toolkit is, for tilelang doctor")
+CUDA_HOME: Final = EnvVar("CUDA_HOME", "", "where the CUDA toolkit is (nvcc, compute-sanitizer)")
 SEARCH_PATH: Final = EnvVar("PATH", "", "where programs are looked for")
 
 ENVIRONMENT: Final[tuple[EnvVar, ...]] = (

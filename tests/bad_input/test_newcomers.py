@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from typing import Any
 
@@ -269,6 +271,8 @@ def calling(A, how):
     with T.Kernel(1, threads=32):
         if how == "loops":
             loops(A)
+        if how == "captured":
+            T.copy(TABLE, A)
         for i in T.Parallel(32):
             if how == "branches":
                 A[i] = branches(A[i])
@@ -283,6 +287,7 @@ def calling(A, how):
         ("launches", "TL156", "decorate the function with `@T.macro`"),
         ("branches", "TL152", "may branch if it is a `@T.macro`"),
         ("table", "TL228", "pass it to the kernel as a tensor"),
+        ("captured", "TL116", "give the kernel a parameter for it"),
     ],
 )
 def test_functions_the_kernel_calls(how: str, code: str, help: str) -> None:
@@ -389,6 +394,22 @@ def test_what_works_although_it_is_unusual() -> None:
     assert A[0] == 5
     Method.static(A)
     assert A[0] == 7
+
+
+class Holder:
+    """What a `torch.nn.Module` does with its attributes: they are copied and pickled with it."""
+
+    def __init__(self) -> None:
+        self.kernel = optional
+        self.compiled = optional.compile()
+
+
+def test_kernels_are_copied_and_pickled_like_functions() -> None:
+    holder = Holder()
+    made = copy.deepcopy(holder)
+    assert made.kernel is holder.kernel and made.compiled is holder.compiled
+    assert copy.copy(holder.compiled) is holder.compiled
+    assert pickle.loads(pickle.dumps(optional)) is optional
 
 
 def test_advice_names_what_exists() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -68,15 +67,6 @@ def test_an_unknown_encoding(run: Run, tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text("# coding: klingon\n")
     done = run("run", "odd.py")
     assert (done.status, "error[TL106]" in done.err) == (1, True)
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything"
-)
-def test_a_file_one_may_not_read(run: Run, eager: Path) -> None:
-    eager.chmod(0)
-    done = run("run", "eager.py")
-    assert (done.status, "cannot read `eager.py`: permission denied" in done.err) == (1, True)
 
 
 def test_a_very_long_file(run: Run, tmp_path: Path) -> None:

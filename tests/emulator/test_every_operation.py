@@ -12,9 +12,8 @@ from tests.support.every_op import cases, every_op
 from tilelang.codegen.cuda import print_cuda
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.source_map import SourceMap
-from tilelang.emulator.build import refused_functions
 from tilelang.emulator.launch import build_library
-from tilelang.emulator.source import REFUSED_HEADERS, refusals
+from tilelang.emulator.source import REFUSED, refusals
 from tilelang.emulator.toolchain import INCLUDE, find_compiler
 from tilelang.ir.device_ops import DEVICE_OPS
 from tilelang.runtime.toolchain_cuda import HEADERS
@@ -24,7 +23,6 @@ ARCHS = ("sm_80", "sm_90a", "sm_120a")
 
 def emulated_part(source: DeviceSource) -> tuple[DeviceSource, set[str]]:
     """The kernels that call nothing the emulator refuses, and what the others called."""
-    refused = refused_functions()
     lines, launches, called = [], [], set()
     head = True
     kernels: list[list[object]] = []
@@ -33,18 +31,17 @@ def emulated_part(source: DeviceSource) -> tuple[DeviceSource, set[str]]:
             head = False
             kernels.append([])
         if head:
-            if not any(name in line.text for name in REFUSED_HEADERS):
-                lines.append(line)
+            lines.append(line)
         else:
             kernels[-1].append(line)
     for launch, kernel in zip(source.launches, kernels, strict=True):
         text = "\n".join(line.text for line in kernel)
-        found = set(re.findall(r"\btl::(\w+)", text)) & refused
+        found = set(re.findall(r"\btl::(\w+)", text)) & REFUSED
         called |= found
         if not found:
             lines += kernel
             launches.append(launch)
-    part = replace(source, source=SourceMap(tuple(lines)), launches=tuple(launches), maps=())
+    part = replace(source, source=SourceMap(tuple(lines)), launches=tuple(launches))
     return part, called
 
 
@@ -53,31 +50,29 @@ def emulated_part(source: DeviceSource) -> tuple[DeviceSource, set[str]]:
 def test_compiles_or_is_refused(arch: str) -> None:
     source = print_cuda(every_op(arch))
     part, called = emulated_part(source)
-    expected = {op.function for op in DEVICE_OPS.values()
-                if op.exists_on(arch) and op.header in REFUSED_HEADERS}  # fmt: skip
-    assert expected <= called | {"tensor_map", "mbarrier"}
     names = {case.op.name for case in cases(arch)}
-    emulated = {n for n in names if DEVICE_OPS[n].header not in REFUSED_HEADERS}
+    assert called == names & REFUSED
+    emulated = names - REFUSED
     assert len(part.launches) == len(emulated)
     assert build_library(part, False, find_compiler()).exists()
 
 
 def test_every_row_is_emulated_or_refused() -> None:
-    """The emulator has a header of its own for what is assembly on the device, or refuses it; the
-    others it compiles as they are. A new header with assembly fails here until somebody decides."""
+    """The emulator has a header of its own for what is assembly on the device; the others it
+    compiles as they are. A new header with assembly fails here until somebody decides."""
     own = {path.name for path in (INCLUDE / "tl").glob("*.h")}
     plain = {
         path.name for path in (HEADERS / "tl").glob("*.h")
         if not re.search(r"\basm\b", path.read_text())
     }  # fmt: skip
     for op in DEVICE_OPS.values():
-        assert op.header in own | plain | REFUSED_HEADERS, op.name
-    assert not own & REFUSED_HEADERS
+        assert op.name in REFUSED or op.header in own | plain, op.name
+    assert set(DEVICE_OPS) >= REFUSED
 
 
-@pytest.mark.parametrize("name", ["mbarrier_arrive", "tma_load", "wgmma_commit", "cluster_sync"])
+@pytest.mark.parametrize("name", ["cluster_sync", "block_rank_in_cluster", "tma_load_multicast"])
 def test_refusals_name_the_operation(name: str) -> None:
     source = print_cuda(every_op("sm_90a"))
-    found = [d for d in refusals(source, refused_functions()) if d.message.startswith(f"{name} ")]
+    found = [d for d in refusals(source) if d.message.startswith(f"{name} ")]
     assert found and {d.code for d in found} == {"TL401"}
     assert found[0].span is not None and found[0].span.file == "every_op.py"

@@ -1,4 +1,4 @@
-"""An emulated kernel is called like any other: arrays, tensors, sizes known at run time, refusals."""
+"""An emulated kernel is called like any other: arrays, tensors, sizes at run time, refusals."""
 
 from __future__ import annotations
 

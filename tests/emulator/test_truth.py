@@ -12,7 +12,6 @@ import pytest
 from tests.device import checks
 from tests.emulator.needs import needs_compiler
 from tilelang.codegen.cuda import print_cuda
-from tilelang.emulator.build import refused_functions
 from tilelang.emulator.call import Region
 from tilelang.emulator.launch import launch
 from tilelang.emulator.settings import Emulator
@@ -38,7 +37,7 @@ def names() -> Iterator[str]:
 def test_as_on_the_device(name: str, check: bool) -> None:
     given = all_checks()[name]
     source = print_cuda(given["func"])
-    if refusals(source, refused_functions()):
+    if refusals(source):
         pytest.skip("uses operations that the emulator refuses by name")
     arrays = {k: np.ascontiguousarray(v).copy() for k, v in given["arrays"].items()}
     values = {k: v.ctypes.data for k, v in arrays.items()} | dict(given.get("values", {}))

@@ -9,6 +9,7 @@ import pytest
 from tests.gpu import conversions, gemms, tiles
 from tests.gpu.lowering import source_of
 from tests.gpu.lowering_kernels import KERNELS
+from tests.gpu.pipelined import random_pipelined
 from tests.kernels.case import KernelCase
 from tests.kernels.registry import KERNELS as REGISTERED
 from tilelang.runtime.nvrtc import find_nvrtc
@@ -48,6 +49,12 @@ def test_small_kernels(name: str, arch: str) -> None:
 def test_cases(name: str, arch: str) -> None:
     case = CASES[name]
     check(case.make(**case.kernel_params()).function, arch)
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 7, 19])
+def test_pipelined_gemms(number: int) -> None:
+    case = random_pipelined(number)
+    check(case.make(**case.kernel_params()).function, "sm_90a")
 
 
 @pytest.mark.parametrize("case", conversions.CASES, ids=lambda case: case.name)

@@ -9,6 +9,7 @@ import pytest
 import tilelang.language as T
 from tests.gpu.lowering import lowered, source_of
 from tests.gpu_hopper.copies import reused, through
+from tests.gpu_hopper.groups import pipelined
 from tests.gpu_hopper.lowering import outline
 from tests.gpu_hopper.products import product, slices
 from tilelang.layout.swizzle import make_half_bank_swizzled_layout
@@ -319,3 +320,64 @@ def test_registers_are_pinned_by_hand_too() -> None:
     text = source_of(main.function, ARCH).text
     assert "tl::wgmma_fence_operand(&C_l[0], 32);" in text
     assert "tl::wgmma_fence_operand(&C_l[8], 16);" in text
+
+
+def test_asynchronous_copies_are_fenced_once_they_have_arrived() -> None:
+    """In a pipeline once a step: after the wait, before the barrier."""
+    found = outline(lowered(pipelined(64, 128, 512, 3).function, ARCH))
+    step = found[found.index("cp_async_wait 1") :]
+    assert step[:3] == ["cp_async_wait 1", "fence_proxy_async", "sync_threads"]
+    assert found.count("fence_proxy_async") == 1
+
+
+def test_each_wait_of_the_author_is_followed_by_a_fence() -> None:
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128) as bx:
+            A_s = T.alloc_shared((64, 64), "float16")
+            B_s = T.alloc_shared((64, 64), "float16")
+            C_l = T.alloc_fragment((64, 64), "float32")
+            T.async_copy(A, A_s)
+            T.async_copy(B, B_s)
+            T.ptx_wait_group(1)
+            T.sync_threads()
+            T.wgmma_gemm(A_s, A_s, C_l, clear_accum=True)
+            T.ptx_wait_group(0)
+            T.sync_threads()
+            T.wgmma_gemm(A_s, B_s, C_l)
+            T.wait_wgmma(0)
+            T.copy(C_l, C)
+
+    copied = ["(", "cp_async", ")", "cp_async_commit"]
+    assert outline(lowered(main.function, ARCH)) == [
+        *copied, *copied,
+        "cp_async_wait 1", "fence_proxy_async", "sync_threads", *wgmmas(4),
+        "cp_async_wait 0", "fence_proxy_async", "sync_threads", *wgmmas(4), *WAITED,
+    ]  # fmt: skip
+
+
+def test_copies_that_arrive_by_themselves_are_fenced_by_who_waits() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=256) as bx:
+            A_s = T.alloc_shared((64, 64), "float16")
+            C_l = T.alloc_fragment((64, 64), "float32")
+            full = T.alloc_barrier(128)
+            with T.ws(1):
+                T.async_copy(A, A_s)
+                T.cp_async_barrier_noinc(full)
+            with T.ws(0):
+                T.barrier_wait(full, 0)
+                T.wgmma_gemm(A_s, A_s, C_l, clear_accum=True)
+                T.wait_wgmma(0)
+                T.copy(C_l, C)
+
+    assert outline(lowered(main.function, ARCH)) == [
+        *START,
+        "[", "(", "cp_async", ")", "cp_async_commit", "cp_async_barrier_noinc", "]",
+        "[", "mbarrier_wait_parity", "wgmma_fence_operand", "fence_proxy_async", *wgmmas(4)[1:],
+        *WAITED, "]",
+    ]  # fmt: skip

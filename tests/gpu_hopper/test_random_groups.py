@@ -1,4 +1,4 @@
-"""Random code of two groups that signal to each other: within each, threads wait where they meet."""
+"""Random code of two groups that signal to each other: in each, threads wait where they meet."""
 
 from __future__ import annotations
 

@@ -202,3 +202,13 @@ def test_sums_that_are_waited_for_are_not() -> None:
     case = Refused("", "", "", (), gemm() + "T.copy(C_l, A)")
     (parsed,) = parse_static(source(case), "k.py", target=case.target)
     assert not [d for d in parsed.diagnostics if d.code == "TL512"]
+
+
+def test_tiles_that_nobody_waits_for_are_warned_of() -> None:
+    case = Refused("", "", "", (), copy("(64, 64)", "T.tma_copy(A, S, barrier=full)\n"
+                                        "T.barrier_arrive(full)\nT.copy(S, B)"))  # fmt: skip
+    text = source(case)
+    (parsed,) = parse_static(text, "k.py", target=case.target)
+    found = [d for d in parsed.diagnostics if d.code == "TL512"]
+    assert [marked(text, d) for d in found] == ["T.tma_copy(A, S, barrier=full)"]
+    assert found[0].help is not None and "T.barrier_wait" in found[0].help

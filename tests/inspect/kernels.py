@@ -111,6 +111,20 @@ def two_launches(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32"))
             B[bx * 128 + i] = B[bx * 128 + i] + 1.0
 
 
+@T.prim_func
+def handed_over(A: T.Tensor((4096, 128), "float32"), C: T.Tensor((4096, 128), "float32")):
+    with T.Kernel(1, threads=128):
+        tx = T.get_thread_binding()
+        S = T.alloc_shared((128,), "float32")
+        full = T.alloc_barrier(128)
+        for k in T.serial(4096):  # rounds
+            S[tx] = A[k, tx]
+            T.barrier_arrive(full)
+            T.barrier_wait(full, k % 2)  # wait
+            C[k, tx] = S[127 - tx]
+            T.sync_threads()
+
+
 def line_of(mark: str) -> int:
     """The line with this comment."""
     (found,) = (

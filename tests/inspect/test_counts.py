@@ -60,6 +60,8 @@ def test_machine_instructions(opcode: str, names: str) -> None:
         ("cp.async.commit_group", "cp.async.commit"),
         ("cp.async.wait_group", "cp.async.wait"),
         ("cp.async.bulk.tensor.2d.shared::cluster.global", "tma"),
+        ("cp.async.bulk.wait_group", "cp.async.wait"),
+        ("cp.async.bulk.commit_group", ""),
         ("ld.global.nc.v4.u32", "ld.global ld.global.b128 ld.global.nc"),
         ("ld.global.v2.f32", "ld.global ld.global.b64 ld.global.plain"),
         ("ld.volatile.shared.b16", "ld.shared ld.shared.b16"),

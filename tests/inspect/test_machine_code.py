@@ -84,6 +84,16 @@ def test_loops_in_loops(inspect: Inspect, arch: str) -> None:
     assert all(loop.counts["ld.global.nc"] > 0 for loop in loops)
 
 
+def test_a_wait_that_asks_again_is_no_loop(inspect: Inspect) -> None:
+    """The code has a loop for it, the kernel has not."""
+    kernel = inspect("handed_over", "sm_90a").kernel()
+    assert kernel.loops
+    for loop in kernel.loops:
+        assert loop.span is not None and loop.span.line == line_of("rounds")
+        assert loop.depth == 0 and loop.counts["mbarrier"] >= 2
+    assert set(by_line(kernel, "mbarrier")) > {line_of("wait")}
+
+
 def test_a_call_chain_leads_to_a_macro(inspect: Inspect) -> None:
     lines = inspect("attention").kernel().lines
     (inside,) = {x.calls for x in lines if x.span.line == line_of("in a macro")}

@@ -354,6 +354,7 @@ CASES = (
         ),
         ("warp group 0 works on it",),
         target="cuda:sm_90",
+        on_cpu=("TL401",),
     ),
     Case(
         "3032: K below the instruction's",

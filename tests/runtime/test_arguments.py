@@ -93,7 +93,7 @@ WRONG: list[tuple[str, Signature, tuple[Any, ...], dict[str, Any], str, str, str
      "argument `A` of `scale` has dtype float32, expected bfloat16",
      "pass A.astype(ml_dtypes.bfloat16)"),
     ("rank", PLAIN, (f32(8), f32(4, 3)), {}, "TL703",
-     "argument `A` of `scale` has 1 dimension (8,), expected 2", None),
+     "argument `A` of `scale` has 1 dimension (8,), expected 2", "pass a tensor of shape (M, 4)"),
     ("shape", PLAIN, (f32(2, 5), f32(4, 3)), {}, "TL704",
      "argument `A` of `scale` has shape (2, 5), expected (M, 4): dimension 1 is 5, not 4", None),
     ("stride", STRIDED, (f32(4, 2).T.copy().T.reshape(2, 4)[:, ::-1],), {}, "TL705",

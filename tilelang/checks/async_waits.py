@@ -50,9 +50,11 @@ def check(function: Function, target: str) -> Iterator[Diagnostic]:
 
 
 def _started(stmt: Stmt, loops: tuple[For, ...], launch: Launch | None) -> _Copy | None:
-    if isinstance(stmt, TileOp) and stmt.name == "async_copy":
+    if isinstance(stmt, TileOp) and stmt.name in ("async_copy", "tma_copy"):
         tile = stmt.args[1]
         assert isinstance(tile, Region)
+        if tile.buffer.is_global:
+            return None
         return _Copy(stmt, storage(tile.buffer), loops, launch)
     if _is_wgmma(stmt):
         assert isinstance(stmt, TileOp)
@@ -100,6 +102,8 @@ def _diagnostic(copy: _Copy, read: Span) -> Diagnostic:
         span=copy.stmt.span,
         label="starts here",
         labels=(Label(read, f"`{name}` is read here, whether the data have come or not"),),
-        help="write `T.ptx_wait_group(0)` and `T.sync_threads()` before the read, or `T.copy`, "
+        help="wait for its barrier: `T.barrier_wait(barrier, parity)`"
+        if copy.stmt.name == "tma_copy"
+        else "write `T.ptx_wait_group(0)` and `T.sync_threads()` before the read, or `T.copy`, "
         "which waits by itself",
     )

@@ -9,7 +9,7 @@ from tilelang.codegen.device_source import DeviceSource
 from tilelang.compiler import Compiled, effective_options, ir_text, lower_function
 from tilelang.emulator.kernel import EmulatedKernel
 from tilelang.emulator.settings import Emulator, needs_gpu_target
-from tilelang.emulator.source import REFUSED_HEADERS, refusals
+from tilelang.emulator.source import refusals
 from tilelang.options import CompileOptions
 from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Var
@@ -40,7 +40,7 @@ def build_emulated(
         lowered = lower_function(function, target, options)
         raise_for(lowered.diagnostics)
         device = print_device(lowered.func, options)
-        refused = refusals(device, refused_functions())
+        refused = refusals(device)
         if refused:
             raise error_for(refused)
         compiled = Compiled(
@@ -75,11 +75,3 @@ def print_device(func: Any, options: CompileOptions) -> DeviceSource:
         return print_cuda(func, index_bits=options.index_bits)
     except CudaError as refused:
         raise error_for(refused.diagnostics) from None
-
-
-def refused_functions() -> frozenset[str]:
-    """The functions of `tl` that the emulator does not have, by the table of device operations."""
-    from tilelang.ir.device_ops import DEVICE_OPS
-
-    names = {op.function for op in DEVICE_OPS.values() if op.header in REFUSED_HEADERS}
-    return frozenset({*names, "mbarrier", "tensor_map"})

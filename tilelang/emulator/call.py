@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tilelang.codegen.device_source import DeviceSource, KernelParam
+from tilelang.codegen.device_source import DeviceSource, KernelParam, TensorMap
+from tilelang.codegen.host_expr import evaluate
 from tilelang.dtypes import dtype as dtype_of
 from tilelang.emulator.settings import Emulator
+from tilelang.emulator.source import written_tensors
 from tilelang_diagnostics import failure
 
 _PAGE: Final = mmap.PAGESIZE
@@ -62,7 +64,7 @@ class Memory:
                 data = b"\xff" * region.bytes
             self._map[offset : offset + region.bytes] = data
 
-    def copy_out(self, names: set[str]) -> None:
+    def copy_out(self, names: frozenset[str]) -> None:
         """Copy regions called `names` back to where they came from."""
         for region, offset in zip(self.regions, self.offsets, strict=True):
             if region.name in names and region.address and region.bytes:
@@ -82,7 +84,7 @@ def write_call(
         f"library {library}", f"reports {reports}", f"memory {memory.path}",
         f"seed {settings.seed}", f"check {int(settings.check)}", f"workers {workers}",
     ]  # fmt: skip
-    written = {p.source for launch in device.launches for p in launch.params if p.written}
+    written = written_tensors(device)
     number: dict[str, int] = {}
     for n, (region, offset) in enumerate(zip(memory.regions, memory.offsets, strict=True)):
         number[region.name] = n
@@ -100,12 +102,29 @@ def write_call(
     return path
 
 
+# What `tma_reduce_add` adds as: see TensorMap in `cpp/include/emulator/runtime.h`.
+_NUMBERS: Final = {"float32": 1, "float16": 2, "bfloat16": 3, "float64": 4}
+
+
+def _tensor_map(made: TensorMap, names: Mapping[str, Any], number: Mapping[str, int]) -> str:
+    dtype = dtype_of(made.dtype)
+    shape, strides = ([int(evaluate(e, names)) for e in row] for row in (made.shape, made.strides))
+    words = (
+        number[made.source], int(evaluate(made.offset, names)), _NUMBERS.get(dtype.name, 0),
+        dtype.scalar.bytes, made.swizzle, len(shape), *shape, *strides, *made.box,
+    )  # fmt: skip
+    return f"map {' '.join(str(w) for w in words)}"
+
+
 def _argument(
     device: DeviceSource, param: KernelParam, names: Mapping[str, Any], number: Mapping[str, int]
 ) -> str:
     if param.kind in ("buffer", "workspace"):
         given = names.get(param.source, 1)
         return f"pointer {number[param.source]}" if given else "value 0"
+    if param.kind == "map":
+        made = next(m for m in device.maps if m.name == param.source)
+        return _tensor_map(made, names, number)
     value = names[param.source]
     if param.dtype == "bfloat16":
         bits = struct.unpack("<I", struct.pack("<f", value))[0]

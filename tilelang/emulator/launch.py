@@ -21,7 +21,7 @@ from tilelang.codegen.host_expr import evaluate
 from tilelang.emulator.call import Memory, Region, write_call
 from tilelang.emulator.reports import findings, read_reports
 from tilelang.emulator.settings import Emulator
-from tilelang.emulator.source import host_source
+from tilelang.emulator.source import host_source, written_tensors
 from tilelang.emulator.toolchain import (
     Compiler,
     CompilerError,
@@ -64,7 +64,7 @@ def launch(
             raise error_for(found)
         if status != 0:
             raise _died(device.name, status, errors)
-        memory.copy_out({p.source for x in device.launches for p in x.params if p.written})
+        memory.copy_out(written_tensors(device))
         memory.close()
 
 

@@ -16,13 +16,15 @@ from tilelang.codegen.source_map import Line
 from tilelang_diagnostics import diagnose
 from tilelang_diagnostics.model import Diagnostic
 
-# `cp.async` that reports to an mbarrier, mbarriers themselves, TMA, warp-group matrix instructions,
-# clusters: their headers are not there.
-REFUSED_HEADERS: Final = frozenset({"mbarrier.h", "tma.h", "wgmma.h", "cluster.h"})
-_INCLUDE: Final = re.compile(r"#include <tl/(\w+\.h)>")
+# Blocks of a cluster run in processes of their own, and would have to see each other's memory.
+REFUSED: Final = frozenset({
+    "cluster_arrive", "cluster_wait", "cluster_sync", "block_rank_in_cluster", "get_cluster_id",
+    "get_cluster_dims", "get_cluster_extent", "get_cluster_size", "tma_load_multicast",
+})  # fmt: skip
 _ARENA: Final = re.compile(
     r"extern __shared__ __align__\(\d+\) unsigned char (\w+)\[\];"
 )  # fmt: skip
+_STORE: Final = re.compile(r"\btl::tma_(?:store|reduce_add)\b")
 _CALL: Final = re.compile(r"\btl::(\w+)")
 
 
@@ -37,15 +39,23 @@ def host_source(source: DeviceSource) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def refusals(source: DeviceSource, refused: frozenset[str]) -> tuple[Diagnostic, ...]:
-    """TL401 for each place that calls one of the device functions in `refused`."""
+def refusals(source: DeviceSource) -> tuple[Diagnostic, ...]:
+    """TL401 for each place that calls one of the device functions in `REFUSED`."""
     found: dict[tuple[object, ...], Diagnostic] = {}
     for name, line in _calls(source):
-        if name in refused:
+        if name in REFUSED:
             found.setdefault((name, line.span), _refusal(name, line))
-    if not found and source.maps:
-        found[()] = _refusal("tensor_map", Line(""))
+    if not found and any(launch.cluster is not None for launch in source.launches):
+        found[()] = _refusal("cluster_dims", Line(""))
     return tuple(found.values())
+
+
+def written_tensors(source: DeviceSource) -> frozenset[str]:
+    """Tensors and workspaces that a kernel writes, itself or through a tensor map."""
+    found = {p.source for launch in source.launches for p in launch.params if p.written}
+    stored = "\n".join(line.text for line in source.source.lines if _STORE.search(line.text))
+    found |= {m.source for m in source.maps if re.search(rf"\b{re.escape(m.name)}\b", stored)}
+    return frozenset(found)
 
 
 def _calls(source: DeviceSource) -> Iterator[tuple[str, Line]]:
@@ -61,5 +71,5 @@ def _refusal(name: str, line: Line) -> Diagnostic:
         span=line.span,
         label="became an operation only a GPU runs",
         calls=line.calls,
-        help="compile for cuda:sm_80, which does without it, or run this kernel on a GPU",
+        help="run this kernel on a GPU, or without clusters",
     )

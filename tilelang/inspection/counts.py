@@ -116,7 +116,7 @@ def of_sass(opcode: str) -> Iterator[str]:
     elif name in _SASS_OTHER:
         yield _SASS_OTHER[name]
     elif name == "DEPBAR" and "LE" in modifiers:
-        # DEPBAR.LE SB0 waits for copies; it has no other use in code of ours.
+        # Of copies, those of the tensor memory accelerator too.
         yield "cp.async.wait"
     elif _MMA.fullmatch(name):
         yield "mma"
@@ -135,6 +135,7 @@ _PTX_ACCESS: Final = re.compile(r"(ld|st)(?:\.\w+)*?\.(global|shared|local)\b")
 _PTX_VECTOR: Final = re.compile(r"\.v([248])\b")
 _PTX_TYPE: Final = re.compile(r"\.(?:[busf]|bf|f16x|e4m3x|e5m2x)(8|16|32|64|128)\b")
 _PTX_OTHER: Final = (
+    ("cp.async.bulk.wait", "cp.async.wait"), ("cp.async.bulk.commit", ""),
     ("cp.async.bulk.", "tma"), ("cp.async.wait", "cp.async.wait"),
     ("cp.async.commit", "cp.async.commit"), ("cp.reduce.async.bulk", "tma"),
     ("mma.", "mma"), ("wmma.mma", "mma"), ("wgmma.mma_async", "mma"), ("tcgen05.mma", "mma"),

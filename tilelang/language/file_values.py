@@ -18,6 +18,7 @@ from tilelang.language.settings import comment_settings
 
 _NOTHING: Final = object()
 _Call: TypeAlias = tuple[ast.Call, ast.FunctionDef | None]
+_Named: TypeAlias = tuple[ast.Call, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,6 @@ class FileValues:
         """Defaults of the file's argument parser."""
         lines = [n for n, line in enumerate(self.text.split("\n"), 1) if "add_argument" in line]
         return dict(_parser_defaults(self.tree, lines))
-
-    @cached_property
-    def calls(self) -> dict[str, list[_Call]]:
-        return _calls_by_name(self.tree)
 
     @cached_property
     def globals(self) -> _Scope:
@@ -126,7 +123,7 @@ class KernelValues:
 
     def _own_call(self, kernel: str) -> tuple[ast.Call | None, ast.FunctionDef | None]:
         """The first call of the kernel whose arguments are all known, else the first."""
-        calls = self.file.calls.get(kernel, ())
+        calls = list(_calls_of(kernel, self.file.tree, self.file.text))
         for call, function in calls:
             arguments = (*call.args, *(k.value for k in call.keywords))
             scopes = self._scopes(function)
@@ -223,17 +220,26 @@ class _Scope:
         return None if isinstance(node, ast.Name) and node.id == name else node
 
 
-def _calls_by_name(tree: ast.Module) -> dict[str, list[_Call]]:
-    """The calls of each function, outside its own definition, with the function they stand in."""
-    found: dict[str, list[_Call]] = {}
+def _calls_of(kernel: str, tree: ast.Module, text: str) -> Iterator[_Call]:
+    """The calls of a function, outside its own definition, with the function they stand in."""
+    lines = [n for n, line in enumerate(text.split("\n"), 1) if kernel in line]
     for node in tree.body:
         function = node if isinstance(node, ast.FunctionDef) else None
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Call):
-                name = _called(inner)
-                if name and (function is None or function.name != name):
-                    found.setdefault(name, []).append((inner, function))
-    return found
+        if function is None or function.name != kernel:
+            found: list[ast.Call] = []
+            _on_lines(node, lines, found)
+            yield from ((call, function) for call in found if _called(call) == kernel)
+
+
+def _on_lines(node: ast.AST, lines: Sequence[int], found: list[ast.Call]) -> None:
+    """The calls below `node` on these lines."""
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None)
+    if last is not None and not any(first <= line <= last for line in lines):
+        return
+    if isinstance(node, ast.Call):
+        found.append(node)
+    for child in ast.iter_child_nodes(node):
+        _on_lines(child, lines, found)
 
 
 def _called(call: ast.Call) -> str:
@@ -286,7 +292,9 @@ def _parser_defaults(tree: ast.Module, lines: Sequence[int]) -> Iterator[tuple[s
 
     `lines` are those that say `add_argument`: nothing else of the file is looked at.
     """
-    for node, names in _unrolled(tree, {}, lines):
+    found: list[_Named] = []
+    _unrolled(tree, {}, lines, found)
+    for node, names in found:
         if not (isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
             continue
         flags = [f for f in (_text(a, names) for a in node.args) if f is not None]
@@ -303,8 +311,8 @@ def _parser_defaults(tree: ast.Module, lines: Sequence[int]) -> Iterator[tuple[s
 
 
 def _unrolled(
-    node: ast.AST, names: dict[str, Any], lines: Sequence[int]
-) -> Iterator[tuple[ast.Call, dict[str, Any]]]:
+    node: ast.AST, names: dict[str, Any], lines: Sequence[int], found: list[_Named]
+) -> None:
     """Every call below `node` on these lines, with the values of the constant loops around it."""
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None)
     if last is not None and not any(first <= line <= last for line in lines):
@@ -315,12 +323,12 @@ def _unrolled(
             for item in items:
                 inner = {**names, **_bound(node.target, item)}
                 for statement in node.body:
-                    yield from _unrolled(statement, inner, lines)
+                    _unrolled(statement, inner, lines, found)
             return
     if isinstance(node, ast.Call):
-        yield node, names
+        found.append((node, names))
     for child in ast.iter_child_nodes(node):
-        yield from _unrolled(child, names, lines)
+        _unrolled(child, names, lines, found)
 
 
 def _constant(node: ast.expr) -> Any:

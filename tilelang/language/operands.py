@@ -53,7 +53,9 @@ def tile(function: str, role: str, value: Any) -> Region:
             "TL116",
             f"`{role}` of `T.{function}` is {kind_text(value)}, not a buffer or a region of one",
             span=argument_span(role),
-            help=f"pass a buffer `A`, a region `A[i:i + n, :]` or an element `A[i, j]` as `{role}`",
+            help="give the kernel a parameter for it: `W: T.Tensor(shape, dtype)`"
+            if type(value).__module__.split(".")[0] in ("numpy", "torch")
+            else f"pass a buffer `A`, a region `A[i:i + n, :]` or an element `A[i, j]` as `{role}`",
         )
     if isinstance(value, (ex.VarRef, Buffer)):
         region = replace(region, span=argument_span(role))

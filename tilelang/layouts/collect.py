@@ -14,7 +14,7 @@ from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import counter_of
 from tilelang.layouts.machine import Machine
 from tilelang.layouts.rules import RULES, annotation, parallel, scalar
-from tilelang.layouts.rules.naming import origin_of
+from tilelang.layouts.rules.naming import access_origin, origin_of
 from tilelang.program import arith
 from tilelang.program import expr as ex
 from tilelang.program import stmt as st
@@ -174,7 +174,9 @@ def group_of(stmt: st.Scoped, group: tuple[int, int]) -> tuple[int, int]:
 
 
 def _user(stmt: st.Stmt, access: Access) -> Origin:
-    return origin_of(stmt) if isinstance(stmt, st.TileOp) else Origin("this", access.span)
+    if isinstance(stmt, st.TileOp):
+        return origin_of(stmt)
+    return access_origin(access.buffer, tuple(r.min for r in access.ranges), access.span)
 
 
 def _with_groups(

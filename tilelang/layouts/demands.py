@@ -58,7 +58,10 @@ class GlobalUse:
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedUse:
     """A use of a shared tile: by the iterations of `nest` (`elements[dim, *extents]`), or by the
-    lanes of a warp as the `patterns` say (`count` times each); all of it `times` times."""
+    lanes of a warp as the `patterns` say (`count` times each); all of it `times` times.
+
+    `turned` is what a use by patterns becomes, with its two dimensions exchanged, where the tile is
+    stored by columns."""
 
     buffer: Buffer
     origin: Origin
@@ -69,6 +72,7 @@ class SharedUse:
     count: int = 1
     what: str = ""
     times: int = 1
+    turned: SharedUse | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,13 +9,10 @@ together (`tilelang.layout.solve`), then every shared tile is laid out for the w
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from tilelang.layout.constraints import (
     AnyLayout,
-    Constraint,
-    Fixed,
     Problem,
     Variable,
     variables_of,

@@ -8,7 +8,7 @@ cheapest is taken. A layout of the author's is only counted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tilelang.layout.banks import bank_conflicts
@@ -104,8 +104,52 @@ def choose_layout(
     if not found:
         return SharedLayout(first.layout, "row-major, as no warp reads or writes it here")
     best = _best(shape, bits, found, machine)
+    by_columns = _by_columns(uses, nests, shape, bits, machine, best, found)
+    if by_columns is not None:
+        return by_columns
     left = _bank_uses(best, found, bits, machine)
     return SharedLayout(best.layout, _reason(best, left, first, found, bits, machine), left)
+
+
+def _by_columns(
+    uses: Sequence[SharedUse], nests: Mapping[Variable, object], shape: tuple[int, ...], bits: int,
+    machine: Machine, rows: Candidate, by_rows: Sequence[_Access],
+) -> SharedLayout | None:  # fmt: skip
+    """The best layout that stores columns, if it costs less than `rows`, for a tile that is only
+    written along them: neighbours in the tensor it comes from are the rows of a column."""
+    turned = [_turned(use) for use in uses]
+    if len(shape) != 2 or any(use is None for use in turned):
+        return None
+    other = shape[::-1]
+    written = [
+        (max(a.width for a in one), max(a.width for a in two))
+        for one, two in (
+            (list(_accesses(use, nests, shape, bits, machine)),
+             list(_accesses(back, nests, other, bits, machine)))
+            for use, back in zip(uses, turned, strict=True)
+            if back is not None and use.nest is not None and use.mode is not Mode.READ
+        ) if one and two
+    ]  # fmt: skip
+    if not written or not all(along < down for along, down in written):
+        return None
+    found = [a for use in turned if use for a in _accesses(use, nests, other, bits, machine)]
+    best = _best(other, bits, found, machine)
+    if _price(best, found, bits, machine) >= _price(rows, by_rows, bits, machine):
+        return None
+    columns = Layout(shape, lambda i, j: best.layout(j, i), out_shape=best.layout.out_shape)
+    left = _bank_uses(best, found, bits, machine)
+    worst = max(use.degree for use in left)
+    rest = "no bank conflicts" if worst <= 1 else f"at most {worst}-way bank conflicts"
+    return SharedLayout(
+        columns, f"by columns, as it is written, {best.name}: {rest} in {len(left)} uses", left
+    )
+
+
+def _turned(use: SharedUse) -> SharedUse | None:
+    """A use with the two dimensions of the tile exchanged."""
+    if use.elements is not None:
+        return replace(use, elements=use.elements[::-1])
+    return use.turned
 
 
 def count_conflicts(
@@ -154,14 +198,15 @@ def _best(
 def _cheapest(
     tried: Sequence[Candidate], found: Sequence[_Access], bits: int, machine: Machine
 ) -> Candidate:
-    def price(candidate: Candidate) -> float:
-        total = candidate.extra * PADDING
-        for access in found:
-            cost = _cost(candidate, access, bits, machine)
-            total += access.count * (cost.passes + INSTRUCTION * cost.instructions)
-        return total
+    return min(tried, key=lambda candidate: _price(candidate, found, bits, machine))
 
-    return min(tried, key=price)
+
+def _price(candidate: Candidate, found: Sequence[_Access], bits: int, machine: Machine) -> float:
+    total = candidate.extra * PADDING
+    for access in found:
+        cost = _cost(candidate, access, bits, machine)
+        total += access.count * (cost.passes + INSTRUCTION * cost.instructions)
+    return total
 
 
 def _reason(

@@ -185,9 +185,10 @@ class Operand:
 
     def _by_matrices(self, registers: tirx.Buffer, k: tirx.Var) -> tirx.Stmt | None:
         """One `ldmatrix` for up to four matrices; None where rows are no chunks of 16 bytes."""
-        transposed = self.along_k == 0
         wide = CHUNK_BITS // self.bits
-        if not self._has_matrices(transposed, wide):
+        contiguous = self._contiguous(wide)
+        transposed = self.along_k != contiguous
+        if contiguous is None or not self._has_matrices(transposed, wide, contiguous):
             return None
         ctx, span = self.ctx, self.ctx.span
         along = self.atom.shape[self.along_k] // (ROWS if transposed else wide)
@@ -204,15 +205,16 @@ class Operand:
         outside: Expr = which % across * ROWS + which // per_block * (across * ROWS)
         inside: Expr = which // across % along
         outside = self.warp + part * (group * across * ROWS) + outside
+        depth = step * self.atom.shape[self.along_k]
+        place: list[Any] = [outside, outside]
         if transposed:
-            row = step * self.atom.shape[0] + inside * ROWS + lane % ROWS
-            column = outside
+            place[self.along_k] = depth + inside * ROWS + lane % ROWS
         else:
-            row = outside + lane % ROWS
-            column = step * self.atom.shape[1] + inside * wide
+            place[self.along_k] = depth + inside * wide
+            place[1 - self.along_k] = outside + lane % ROWS
         home = self._home()
         assert home is not None
-        offset = self._offset(lifter, home, row, column, wide)
+        offset = self._offset(lifter, home, place[0], place[1], wide)
         name = f"ldmatrix_x{matrices}{'_trans' if transposed else ''}"
         count = self.atom.slots * group
         first = build.mul(block, ctx.const(count), span)
@@ -220,19 +222,25 @@ class Operand:
         load = build.evaluate(call(name, operands, span=span), span)
         return ctx.unrolled(block, self.blocks // group, load)
 
-    def _has_matrices(self, transposed: bool, wide: int) -> bool:
+    def _contiguous(self, wide: int) -> int | None:
+        """The dimension of the tile along which `wide` elements lie together."""
         home = self._home()
         assert home is not None and isinstance(home.layout, Layout)
+        rank = len(home.layout.shape)
+        for dim in (1, 0) if rank == 2 else (1,):
+            if home.layout.vector_width(rank - 2 + dim, wide) == wide:
+                return dim
+        return None
+
+    def _has_matrices(self, transposed: bool, wide: int, contiguous: int) -> bool:
         if not self.ctx.capabilities.has_ldmatrix or self.bits > 32:
             return False
         if (transposed and self.bits != 16) or self.source.buffer in self.ctx.homes.views:
             return False
         if find_dtype(self.source.dtype).bits != self.bits:
             return False
-        start = self.ctx.analyzer.modular_set(self.source.mins[-1])
-        if int(start.coeff) % wide or int(start.base) % wide:
-            return False
-        return home.layout.vector_width(limit=wide) == wide
+        start = self.ctx.analyzer.modular_set(self.source.mins[contiguous - 2])
+        return not (int(start.coeff) % wide or int(start.base) % wide)
 
     def _offset(
         self, lifter: Lifter, home: Home, row: Expr, column: Expr, unit: int = 1

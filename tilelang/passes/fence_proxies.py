@@ -5,7 +5,8 @@ After:  S[tx] = …; T.fence_proxy_async(); T.sync_threads(); if tx == 0: T.tma_
 
 They read through a way of their own (PTX ISA, async proxy), which ordinary writes reach only
 through a fence in the thread that wrote. It goes before the next statement by which that thread
-lets others, or the engine, go on.
+lets others, or the engine, go on. What `cp.async` writes is written once it is waited for; where an
+mbarrier waits for it, whoever waits for that has the fence.
 """
 
 from __future__ import annotations
@@ -56,6 +57,14 @@ class _Fences:
             for row, arg in zip(op.operands, e.args, strict=False)
             if row.space == "shared" and isinstance(arg, tirx.TensorRegion)
         }
+        copies = [e for e in collect(launch, tirx.Call) if _name(e) == "cp_async"]
+        # Waits after which data of cp.async are there.
+        self._copied = any(
+            self._roots.get(e.args[0].source, e.args[0].source) in self.read for e in copies
+        )
+        self._signalled = self._copied and any(
+            _name(e) == "cp_async_barrier_noinc" for e in collect(launch, tirx.Call)
+        )
 
     def statement(self, s: Any, dirty: bool) -> tuple[Any, bool]:
         """`s` with its fences, and whether a write is left unfenced behind it."""
@@ -105,7 +114,11 @@ class _Fences:
         written = [x.buffer for x in collect(s, tirx.BufferStore)]
         for e in collect(s, tirx.Call):
             op = op_of_call(e)
-            if op is not None and op.queue == "mbarrier":
+            if op is not None and op.waits == "cp_async" and self._copied:
+                return True
+            if op is not None and op.name == "mbarrier_wait_parity" and self._signalled:
+                return True
+            if op is not None and op.queue in ("mbarrier", "cp_async"):
                 continue
             rows = () if op is None else op.operands
             for n, arg in enumerate(e.args):
@@ -113,6 +126,11 @@ class _Fences:
                     access = rows[n].access if n < len(rows) else "update"
                     written += [] if access == "read" else [arg.source]
         return any(self._roots.get(b, b) in self.read for b in written)
+
+
+def _name(e: Any) -> str:
+    op = op_of_call(e)
+    return "" if op is None else op.name
 
 
 def _lets_go_on(op: DeviceOp) -> bool:

@@ -210,6 +210,7 @@ class _Binder(Call):
         got, want = len(view.shape), buffer.ndim
         self.report("TL703", f"argument `{buffer.name}` of `{self.name}` has {got} "
                     f"dimension{'s' * (got != 1)} {view.shape}, expected {want}",
+                    f"pass a tensor of shape {self.shape_text(buffer.shape)}",
                     span=buffer.span, label=self.declared(buffer))  # fmt: skip
         return False
 

@@ -277,9 +277,7 @@ class JitFunction:
 
     def _build(self, function: Function) -> JITKernel:
         target = resolve(self.target).target
-        built = build_for(
-            self.execution_backend, function, target, self.options, self.verbose
-        )
+        built = build_for(self.execution_backend, function, target, self.options, self.verbose)
         return JITKernel(function, built, self.out_idx, self.options)
 
     def _span(self) -> Any:
@@ -288,6 +286,17 @@ class JitFunction:
         except CompileError:
             return None
         return source.line_span(node.lineno)
+
+    # A kernel in a `torch.nn.Module` is copied and pickled with it: as functions are, by name.
+
+    def __deepcopy__(self, memo: Any) -> JitFunction:
+        return self
+
+    def __copy__(self) -> JitFunction:
+        return self
+
+    def __reduce__(self) -> str:
+        return str(getattr(self, "__qualname__", self.__name__))
 
     def __repr__(self) -> str:
         return f"<tilelang.jit {self.__name__}>"

@@ -309,6 +309,14 @@ class JITKernel:
         """Call it, with random inputs if none are given."""
         return self(*args) if args else self.get_profiler().run_once()
 
+    # Nothing of a kernel changes: a copy of what holds one holds the same.
+
+    def __deepcopy__(self, memo: Any) -> JITKernel:
+        return self
+
+    def __copy__(self) -> JITKernel:
+        return self
+
     def __repr__(self) -> str:
         listed = ", ".join(p.name for p in self.signature.inputs)
         return f"<JITKernel {self.name}({listed}) for {self.target}>"

@@ -43,7 +43,8 @@ PROGRAMS = [
     ("wide load", "v = T.ldg128(V[4])\nT.stg128(V[8], v, bx > 0)",
      "v = T.ldg128(V[4:8])\nT.stg128(V[8:12], v, bx > 0)"),
     ("random", "T.rng_init(42)\nI[0] = T.rng_rand()",
-     "T.rng_init(42, 0)\nI[0] = T.cast(T.rng_rand(), 'int32')"),
+     "rng = T.alloc_local((16,), 'uint32')\nT.rng_init(rng, 42, 0)\n"
+     "I[0] = T.cast(T.rng_rand(rng), 'int32')"),
     ("barrier wait", "T.mbarrier_wait_parity(full[1], n & 1)",
      "T.mbarrier_wait_parity(full[1], n & 1)"),
     ("first barrier of a buffer", "T.barrier_arrive(full)", "T.mbarrier_arrive(full[0])"),

@@ -11,6 +11,7 @@ for a target that needs no layouts its fragments are laid out freely.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tilelang.layout.atoms import ATOMS, LANES, Atom
 from tilelang.layout.banks import Pattern, fragment_access, ldmatrix_rows
@@ -119,48 +120,65 @@ def _read(
     b: Builder, product: Product, region: Region, atom: Fragment, k_major: bool, times: int
 ) -> None:
     """How a warp takes an operand from shared memory; the `times` warps that need it do alike."""
-    buffer, extents = region.buffer, constant_shape(region.extents)
-    if known_shape(buffer) is None or extents is None:
+    extents = constant_shape(region.extents)
+    if known_shape(region.buffer) is None or extents is None:
         return
-    bits = buffer.dtype.bits
-    # ldmatrix hands out rows of 16 bytes, transposed only for 16-bit elements.
-    by_rows = b.machine.has_ldmatrix and (bits == 16 or (k_major and bits < 64))
-    wide = 128 // bits
-    if by_rows and extents[-1] % wide == 0 and extents[-2] % 8 == 0:
-        columns = [c for c in (0, 2 * wide) if c < extents[-1]]
-        matrices = 4 if extents[-2] >= 16 and extents[-1] >= 2 * wide else 1
-        found = [ldmatrix_rows(bits, 0, c, matrices) for c in columns]
-        count = max(1, extents[-2] * extents[-1] // (8 * matrices * wide)) * times
-        what = "ldmatrix" if k_major else "ldmatrix.trans"
-    else:
-        # The rows and columns of the operand are those of the tile as it is stored: A is (m, k)
-        # and B is (k, n), unless transposed.
-        held = atom if k_major == (region is product.a) else atom.permute((1, 0))
-        found = list(fragment_access(held, width=held.vector_width(limit=wide)))
-        count = max(1, extents[-2] * extents[-1] // (held.shape[0] * held.shape[1])) * times
-        what = "element by element"
-    placed = [p for p in (_placed(region, pattern) for pattern in found) if p is not None]
-    if placed:
-        share = max(1, count // len(placed))
-        b.shared_uses.append(
-            SharedUse(storage(buffer), product.origin, Mode.READ, patterns=tuple(placed),
-                      count=share, what=what, times=b.times)
+    is_a = region is product.a
+
+    def use(turned: bool) -> SharedUse | None:
+        sizes = (extents[-1], extents[-2]) if turned else (extents[-2], extents[-1])
+        bits = region.buffer.dtype.bits
+        found, count, what = _reads(b, bits, sizes, atom, k_major != turned, is_a)
+        placed = [q for q in (_placed(region, pattern, turned) for pattern in found) if q]
+        if not placed:
+            return None
+        return SharedUse(
+            storage(region.buffer), product.origin, Mode.READ, patterns=tuple(placed), what=what,
+            count=max(1, count * times // len(placed)), times=b.times,
         )  # fmt: skip
 
+    found = use(False)
+    if found is not None:
+        turned = use(True) if len(region.buffer.shape) == 2 else None
+        b.shared_uses.append(replace(found, turned=turned))
 
-def _placed(region: Region, pattern: Pattern) -> Pattern | None:
-    """A pattern on the last two dimensions of a region, as elements of the stored buffer."""
+
+def _reads(
+    b: Builder, bits: int, sizes: tuple[int, int], atom: Fragment, k_major: bool, is_a: bool
+) -> tuple[list[Pattern], int, str]:
+    """The patterns of a tile of `sizes`, how often they come, and by what."""
+    # ldmatrix hands out rows of 16 bytes, transposed only for 16-bit elements.
+    by_rows = b.machine.has_ldmatrix and (bits == 16 or (k_major and bits < 64))
+    wide, (rows, columns) = 128 // bits, sizes
+    if by_rows and columns % wide == 0 and rows % 8 == 0:
+        starts = [c for c in (0, 2 * wide) if c < columns]
+        matrices = 4 if rows >= 16 and columns >= 2 * wide else 1
+        found = [ldmatrix_rows(bits, 0, c, matrices) for c in starts]
+        what = "ldmatrix" if k_major else "ldmatrix.trans"
+        return found, max(1, rows * columns // (8 * matrices * wide)), what
+    # The rows and columns of the operand are those of the tile as it is stored: A is (m, k) and B
+    # is (k, n), unless transposed.
+    held = atom if k_major == is_a else atom.permute((1, 0))
+    found = list(fragment_access(held, width=held.vector_width(limit=wide)))
+    return found, max(1, rows * columns // (held.shape[0] * held.shape[1])), "element by element"
+
+
+def _placed(region: Region, pattern: Pattern, turned: bool) -> Pattern | None:
+    """A pattern on the last two dimensions of a region, as elements of the stored buffer; of a
+    `turned` one both are exchanged."""
     from tilelang.layout.lazy import np
 
     start = [arith.constant_value(r.min) or 0 for r in region.ranges]
-    lanes = np.array(pattern.lanes, dtype=np.int64).T
+    order = -1 if turned else 1
+    lanes = np.array(pattern.lanes, dtype=np.int64).T[::order]
     places = np.zeros((len(start), lanes.shape[1]), dtype=np.int64)
     places[-2:] = lanes
     places += np.array(start, dtype=np.int64)[:, None]
     stored = storage_elements(region.buffer, places)
     if stored is None:
         return None
-    return Pattern(pattern.name, tuple(map(tuple, stored.T.tolist())), pattern.width)
+    elements = tuple(map(tuple, stored[::order].T.tolist()))
+    return Pattern(pattern.name, elements, pattern.width)
 
 
 def _leave_open(b: Builder, op: TileOp, why: str) -> None:

@@ -123,6 +123,7 @@ std::string describe_wait(const Fiber& fiber) {
            std::to_string(needed - int(meeting.came.size())) + " more of " + std::to_string(needed) +
            " threads";
   }
+  if (fiber.mbarrier != nullptr) text = describe_mbarrier(fiber);
   return text + " (line " + std::to_string(fiber.waits_at) + " of the generated source)";
 }
 

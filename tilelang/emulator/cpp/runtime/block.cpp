@@ -71,6 +71,10 @@ void report_deadlock() {
 }
 
 void run_next() {
+  // Copies arrive as late as can be; in a shuffled order also earlier.
+  if (seed != 0 && random_below(4) == 0) advance_bulk();
+  while (count == 0 && advance_bulk()) {
+  }
   if (count > 0) return switch_to(take_ready());
   if (block.live > 0) {
     report_deadlock();
@@ -98,6 +102,10 @@ void prepare(Fiber& fiber, int number, const Launch& launch, Index index) {
   fiber.warp = number / 32;
   fiber.lane = number % 32;
   fiber.finished = false;
+  fiber.barrier_id = -1;
+  fiber.mbarrier = nullptr;
+  fiber.stores.clear();
+  fiber.open_stores.clear();
   fiber.open_group.clear();
   fiber.groups.clear();
   fiber.context = {{n % size.x, n / size.x % size.y, n / (size.x * size.y)},
@@ -123,6 +131,9 @@ bool run_block(const Launch& launch, Index index) {
   random_state = seed * 0x9e3779b97f4a7c15ull + index.x + 7919ull * (index.y + 7919ull * index.z);
   first = count = 0;
   reset_barriers();
+  reset_mbarriers();
+  reset_bulk();
+  reset_wgmma();
   reset_warps((threads + 31) / 32);
   forget_shared_memory();
   begin_block_check(threads);
@@ -131,6 +142,7 @@ bool run_block(const Launch& launch, Index index) {
     make_ready(block.fibers[size_t(i)]);
   }
   run_next();
+  if (!block.failed) finish_bulk();
   return !block.failed;
 }
 

@@ -21,6 +21,14 @@ struct Launch {
   uint64_t blocks() const { return uint64_t(grid.x) * grid.y * grid.z; }
 };
 
+// One bulk store: where from, and where to.
+struct PendingStore {
+  const unsigned char* from;
+  TensorMap map;
+  bool adds;
+  int at[5], line;
+};
+
 // One cp.async: `size` of `bytes` bytes are read.
 struct PendingCopy {
   unsigned char* to;
@@ -36,10 +44,14 @@ struct Fiber {
   bool finished = false;
   // What it waits for, for whoever has to explain a deadlock.
   const char* waits_for = "";
-  int waits_at = 0, barrier_id = -1, barrier_count = 0;
+  int waits_at = 0, barrier_id = -1, barrier_count = 0, parity = 0;
+  void* mbarrier = nullptr;
   // cp.async: the group that is open, and closed ones, oldest first.
   std::vector<PendingCopy> open_group;
   std::vector<std::vector<PendingCopy>> groups;
+  // Bulk stores, likewise.
+  std::vector<PendingStore> open_stores;
+  std::vector<std::vector<PendingStore>> stores;
 };
 
 // Of the block that runs in this process.
@@ -72,6 +84,14 @@ void reset_barriers();
 void reset_warps(int count);
 void barriers_lost(const Fiber& fiber);
 void warps_lost(const Fiber& fiber);
+void reset_mbarriers();
+void reset_bulk();
+void reset_wgmma();
+// Lets one bulk copy that is under way arrive; false when there is none.
+bool advance_bulk();
+// Stores that nobody waited for happen when the block ends.
+void finish_bulk();
 std::string describe_wait(const Fiber& fiber);
+std::string describe_mbarrier(const Fiber& fiber);
 
 }  // namespace tl::emulator

@@ -40,6 +40,15 @@ Call read_call(const char* path) {
       Call::Argument argument;
       words >> std::hex >> argument.value;
       call.arguments.back().push_back(argument);
+    } else if (word == "map") {
+      Call::Argument argument;
+      TensorMap& map = argument.map;
+      argument.is_map = true;
+      words >> argument.region >> argument.value >> map.number >> map.item >> map.swizzle >> map.rank;
+      for (int i = 0; i < map.rank; ++i) words >> map.shape[i];
+      for (int i = 0; i + 1 < map.rank; ++i) words >> map.strides[i];
+      for (int i = 0; i < map.rank; ++i) words >> map.box[i];
+      call.arguments.back().push_back(argument);
     } else {
       fprintf(stderr, "%s: %s is no part of a call\n", path, word.c_str());
       exit(4);

@@ -10,7 +10,8 @@
 //   region OFFSET BYTES WRITTEN NAME
 //   launch SYMBOL GX GY GZ BX BY BZ ARENA COOPERATIVE
 //   pointer REGION      arguments of the launch before it: the n-th region …
-//   value HEX           … or the bytes of a number
+//   value HEX           … or the bytes of a number, or a tensor map:
+//   map REGION OFFSET NUMBER ITEM SWIZZLE RANK SHAPE… STRIDES… BOX…
 #pragma once
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct Call {
   struct Argument {
     int region = -1;
     uint64_t value = 0;
+    bool is_map = false;  // of `region`, from byte `value` on
+    TensorMap map{};
   };
   std::vector<Launch> launches;
   std::vector<std::vector<Argument>> arguments;

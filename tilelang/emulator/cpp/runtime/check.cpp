@@ -236,6 +236,28 @@ void order_some(const std::vector<Fiber*>& came, const std::vector<Fiber*>& wait
   }
 }
 
+void publish(Knowledge& to, const Fiber& fiber) {
+  if (!enabled) return;
+  Knowledge mine{epoch, std::vector<uint32_t>(row(fiber.number), row(fiber.number) + threads)};
+  uint32_t& own = own_clock[size_t(fiber.number)];
+  mine.clocks[size_t(fiber.number)] = own++;
+  add(to, mine);
+}
+
+void add(Knowledge& to, const Knowledge& what) {
+  if (!enabled || what.epoch < epoch) return;  // a barrier of the block said more since
+  if (to.epoch < epoch) to = {epoch, std::vector<uint32_t>(size_t(threads), 0)};
+  for (size_t i = 0; i < to.clocks.size(); ++i)
+    if (what.clocks[i] > to.clocks[i]) to.clocks[i] = what.clocks[i];
+}
+
+void learn(const Fiber& fiber, const Knowledge& what) {
+  if (!enabled || what.epoch < epoch) return;
+  uint32_t* known = row(fiber.number);
+  for (size_t i = 0; i < what.clocks.size(); ++i)
+    if (what.clocks[i] > known[i]) known[i] = what.clocks[i];
+}
+
 void touch(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site) {
   if (!enabled) return;
   settle_suspect();

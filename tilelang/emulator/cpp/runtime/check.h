@@ -27,6 +27,17 @@ void order_block();
 // What those who `came` did lies before what those who `waited` do next.
 void order_some(const std::vector<Fiber*>& came, const std::vector<Fiber*>& waited);
 
+// What somebody knew at some moment, kept for whoever waits for it: an mbarrier, a bulk copy.
+struct Knowledge {
+  uint32_t epoch = 0;
+  std::vector<uint32_t> clocks;
+};
+// Adds what `fiber` did so far.
+void publish(Knowledge& to, const Fiber& fiber);
+void add(Knowledge& to, const Knowledge& what);
+// What is known lies before what `fiber` does next.
+void learn(const Fiber& fiber, const Knowledge& what);
+
 // An access of the code of a kernel, before it happens. Ends the block when it is outside of all
 // memory. Nothing in plain mode, except for `must_be_shared`.
 void touch(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site);

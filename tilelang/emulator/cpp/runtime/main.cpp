@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "block.h"
 #include "call.h"
@@ -84,6 +85,12 @@ void load(Call& call) {
 void fill_arguments(Call& call) {
   for (size_t i = 0; i < call.launches.size(); ++i)
     for (const Call::Argument& argument : call.arguments[i]) {
+      if (argument.is_map) {
+        auto* map = new (aligned_alloc(64, 128)) TensorMap(argument.map);
+        map->base = regions[size_t(argument.region)].start + argument.value;
+        call.launches[i].arguments.push_back(map);
+        continue;
+      }
       auto* slot = new uint64_t(argument.value);
       if (argument.region >= 0) *slot = reinterpret_cast<uint64_t>(regions[size_t(argument.region)].start);
       call.launches[i].arguments.push_back(slot);

@@ -62,6 +62,47 @@ void copy_async(uint32_t to, const void* from, int bytes, int size, int line);
 void copy_async_commit();
 void copy_async_wait(int groups, int line);
 
+// --- mbarriers (PTX ISA, mbarrier) ---
+
+void mbarrier_init(void* barrier, int count, int line);
+void mbarrier_inval(void* barrier, int line);
+// Announces `bytes` of asynchronous copies, then arrives `arrivals` times.
+void mbarrier_arrive(void* barrier, int arrivals, long bytes, int line);
+void mbarrier_wait(void* barrier, int parity, int line);
+// Arrives once all cp.async of this thread so far are done.
+void copy_async_arrive(void* barrier, int line);
+
+// --- bulk copies (PTX ISA, cp.async.bulk) ---
+
+// What a tensor map says; innermost dimension first, strides in bytes without the first.
+struct TensorMap {
+  unsigned char* base;
+  uint64_t shape[5], strides[4];
+  uint32_t box[5];
+  uint16_t rank, swizzle, item, number;  // `number`: 0 integers, 1 float, 2 half, 3 bfloat16, 4 double
+};
+void bulk_load(void* to, const TensorMap& map, void* barrier, const int* at, int line);
+void bulk_store(const void* from, const TensorMap& map, bool adds, const int* at, int line);
+void bulk_copy(void* to, const void* from, int bytes, void* barrier, int line);
+void bulk_commit();
+void bulk_wait(int groups);
+
+// --- matrix instructions of four warps (PTX ISA, wgmma.mma_async) ---
+
+// How an operand lies in shared memory, as its matrix descriptor says; a register operand has none.
+struct MatrixLayout {
+  int swizzle, leading, stride, major;
+};
+struct Wgmma {
+  void* d;
+  const void *a, *b;
+  MatrixLayout a_layout, b_layout;
+  int n, scale_d;
+  bool a_in_registers;
+};
+void wgmma_commit(int line);
+void wgmma_wait(int groups, int line);
+
 // --- the rest ---
 
 // An atomic access of one element.

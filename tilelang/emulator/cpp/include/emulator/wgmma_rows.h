@@ -1,0 +1,18 @@
+// Every type of wgmma.mma_async, as TL_WGMMA(suffix, k, accumulator, a, b). Used by the header that
+// declares them and by the runtime that defines them (PTX ISA, wgmma.mma_async).
+TL_WGMMA(k16_f32_f16_f16, 16, f32, f16, f16)
+TL_WGMMA(k16_f16_f16_f16, 16, f16, f16, f16)
+TL_WGMMA(k16_f32_bf16_bf16, 16, f32, bf16, bf16)
+TL_WGMMA(k8_f32_tf32_tf32, 8, f32, tf32, tf32)
+TL_WGMMA(k32_f32_e4m3_e4m3, 32, f32, e4m3, e4m3)
+TL_WGMMA(k32_f16_e4m3_e4m3, 32, f16, e4m3, e4m3)
+TL_WGMMA(k32_f32_e4m3_e5m2, 32, f32, e4m3, e5m2)
+TL_WGMMA(k32_f16_e4m3_e5m2, 32, f16, e4m3, e5m2)
+TL_WGMMA(k32_f32_e5m2_e4m3, 32, f32, e5m2, e4m3)
+TL_WGMMA(k32_f16_e5m2_e4m3, 32, f16, e5m2, e4m3)
+TL_WGMMA(k32_f32_e5m2_e5m2, 32, f32, e5m2, e5m2)
+TL_WGMMA(k32_f16_e5m2_e5m2, 32, f16, e5m2, e5m2)
+TL_WGMMA(k32_s32_s8_s8, 32, s32, s8, s8)
+TL_WGMMA(k32_s32_s8_u8, 32, s32, s8, u8)
+TL_WGMMA(k32_s32_u8_s8, 32, s32, u8, s8)
+TL_WGMMA(k32_s32_u8_u8, 32, s32, u8, u8)

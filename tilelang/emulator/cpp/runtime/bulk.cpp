@@ -1,0 +1,170 @@
+// Bulk copies by tensor maps (PTX ISA, cp.async.bulk.tensor). Loads are under way until nothing else
+// can be done, and tell an mbarrier; stores take their source when they are waited for.
+#include <emulator/bits16.h>
+#include <string.h>
+
+#include <deque>
+
+#include "block.h"
+#include "check.h"
+#include "mbarrier.h"
+#include "memory.h"
+
+namespace tl::emulator {
+
+namespace {
+
+struct Load {
+  const Fiber* fiber;
+  unsigned char* to;
+  TensorMap map;
+  int at[5];
+  const unsigned char* plain;  // not null: a copy of bytes without a map
+  long bytes;
+  void* barrier;
+  Knowledge knowledge;
+  int line;
+};
+std::deque<Load> under_way;
+
+// The 16-byte pieces of a row change places, by the row's number, both read off the address (PTX
+// ISA, tensor swizzling modes): bits 4… are flipped by bits 7….
+uintptr_t swizzled(uintptr_t address, int swizzle) {
+  const uintptr_t mask = swizzle == 128 ? 7 : swizzle == 64 ? 3 : swizzle == 32 ? 1 : 0;
+  return address ^ ((address >> 7 & mask) << 4);
+}
+
+long box_elements(const TensorMap& map) {
+  long count = 1;
+  for (int i = 0; i < map.rank; ++i) count *= map.box[i];
+  return count;
+}
+
+// Calls `visit(place in shared memory, place in the tensor or null outside of it)` for each element.
+template <class F> void for_each(const TensorMap& map, const int* at, unsigned char* tile, F visit) {
+  const long count = box_elements(map);
+  for (long n = 0; n < count; ++n) {
+    long rest = n, offset = 0;
+    bool inside = true;
+    for (int i = 0; i < map.rank; ++i) {
+      const long index = at[i] + rest % map.box[i];
+      rest /= map.box[i];
+      inside = inside && index >= 0 && uint64_t(index) < map.shape[i];
+      offset += index * long(i == 0 ? map.item : map.strides[i - 1]);
+    }
+    auto* place = reinterpret_cast<unsigned char*>(
+        swizzled(reinterpret_cast<uintptr_t>(tile) + uintptr_t(n) * map.item, map.swizzle));
+    visit(place, inside ? map.base + offset : nullptr);
+  }
+}
+
+template <class T> void add_number(unsigned char* to, const unsigned char* from) {
+  T a, b;
+  memcpy(&a, to, sizeof(T));
+  memcpy(&b, from, sizeof(T));
+  a = T(a + b);
+  memcpy(to, &a, sizeof(T));
+}
+
+void add_element(const TensorMap& map, unsigned char* to, const unsigned char* from) {
+  uint16_t a, b;
+  switch (map.number) {
+    case 1: return add_number<float>(to, from);
+    case 4: return add_number<double>(to, from);
+    case 2: case 3:
+      memcpy(&a, to, 2);
+      memcpy(&b, from, 2);
+      a = map.number == 2 ? tl_float_to_half(tl_half_to_float(a) + tl_half_to_float(b))
+                          : tl_float_to_bfloat(tl_bfloat_to_float(a) + tl_bfloat_to_float(b));
+      memcpy(to, &a, 2);
+      return;
+    default: return map.item == 8 ? add_number<uint64_t>(to, from) : add_number<uint32_t>(to, from);
+  }
+}
+
+void store(const Fiber&, const PendingStore& what) {
+  for_each(what.map, what.at, const_cast<unsigned char*>(what.from), [&](unsigned char* from, unsigned char* to) {
+    if (to == nullptr) return;
+    if (what.adds) add_element(what.map, to, from);
+    else memcpy(to, from, what.map.item);
+  });
+}
+
+void start(Load load) {
+  const Fiber& me = *block.running;
+  const Site site = Site::at_line(load.line);
+  if (reinterpret_cast<uintptr_t>(load.to) % 16 != 0)
+    report_misaligned(me, load.to, size_t(load.bytes), Access::write, site, 16);
+  if (load.plain != nullptr) touch(me, load.plain, size_t(load.bytes), Access::read, site);
+  begin_flight(me, load.to, size_t(load.bytes), site);
+  memset(load.to, 0xff, size_t(load.bytes));
+  publish(load.knowledge, me);
+  under_way.push_back(load);
+}
+
+}  // namespace
+
+void bulk_load(void* to, const TensorMap& map, void* barrier, const int* at, int line) {
+  Load load{block.running, static_cast<unsigned char*>(to), map, {}, nullptr,
+            box_elements(map) * map.item, barrier, {}, line};
+  memcpy(load.at, at, sizeof(load.at));
+  start(load);
+}
+
+void bulk_copy(void* to, const void* from, int bytes, void* barrier, int line) {
+  start({block.running, static_cast<unsigned char*>(to), {}, {}, static_cast<const unsigned char*>(from),
+         bytes, barrier, {}, line});
+}
+
+bool advance_bulk() {
+  if (under_way.empty()) return false;
+  const Load load = under_way.front();
+  under_way.pop_front();
+  if (load.plain != nullptr) {
+    memcpy(load.to, load.plain, size_t(load.bytes));
+  } else {
+    for_each(load.map, load.at, load.to, [&](unsigned char* place, const unsigned char* from) {
+      if (from == nullptr) memset(place, 0, load.map.item);
+      else memcpy(place, from, load.map.item);
+    });
+  }
+  end_flight(*load.fiber, load.to, size_t(load.bytes), Site::at_line(load.line));
+  Knowledge knowledge = load.knowledge;
+  publish(knowledge, *load.fiber);
+  complete_bytes(load.barrier, load.bytes, knowledge);
+  return true;
+}
+
+void bulk_store(const void* from, const TensorMap& map, bool adds, const int* at, int line) {
+  Fiber& me = *block.running;
+  PendingStore store{static_cast<const unsigned char*>(from), map, adds, {}, line};
+  memcpy(store.at, at, sizeof(store.at));
+  touch_shared(me, from, size_t(box_elements(map) * map.item), Access::read, Site::at_line(line));
+  me.open_stores.push_back(store);
+}
+
+void bulk_commit() {
+  Fiber& me = *block.running;
+  me.stores.push_back(std::move(me.open_stores));
+  me.open_stores.clear();
+}
+
+void bulk_wait(int groups) {
+  Fiber& me = *block.running;
+  while (me.stores.size() > size_t(groups)) {
+    for (const PendingStore& what : me.stores.front()) store(me, what);
+    me.stores.erase(me.stores.begin());
+  }
+}
+
+void reset_bulk() { under_way.clear(); }
+
+void finish_bulk() {
+  for (Fiber* fiber : block.fibers) {
+    for (const auto& group : fiber->stores)
+      for (const PendingStore& what : group) store(*fiber, what);
+    for (const PendingStore& what : fiber->open_stores) store(*fiber, what);
+  }
+}
+
+}  // namespace tl::emulator

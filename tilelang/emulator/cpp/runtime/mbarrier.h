@@ -1,0 +1,11 @@
+// Barriers in shared memory (PTX ISA, mbarrier): a phase is over when all arrivals and all announced
+// bytes have come; then the next one begins.
+#pragma once
+#include "check.h"
+
+namespace tl::emulator {
+
+// A copy of `bytes` that was announced has arrived, and with it what its issuer knew.
+void complete_bytes(void* barrier, long bytes, const Knowledge& of);
+
+}  // namespace tl::emulator
