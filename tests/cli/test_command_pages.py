@@ -63,7 +63,7 @@ import tilelang.language as T
 
 @T.prim_func
 def main(A: T.Tensor((64,), "float32")):
-    T.import_source("static __device__ float softsign(float x) {{ return x / (1 + fabsf(x)){end} }}")
+    T.import_source("__device__ float softsign(float x) {{ return x / (1 + fabsf(x)){end} }}")
     with T.Kernel(1, threads=64):
         for i in T.Parallel(64):
             A[i] = T.call_extern("float32", "softsign", A[i])
@@ -99,8 +99,10 @@ FILES: dict[str, dict[str, str]] = {
         + "\n\ndef reference(A, B):\n    return A @ B\n"
     },
     "TL726": {"grouped.py": POINTERS},
-    "TL816": {"softsign.py": SOFTSIGN.format(end=""),
-              "softsign_fixed.py": SOFTSIGN.format(end=";")},
+    "TL816": {
+        "softsign.py": SOFTSIGN.format(end=""),
+        "softsign_fixed.py": SOFTSIGN.format(end=";"),
+    },
     "TL810": {"gemm.py": GEMM, "build/notes.txt": ""},
     "TL814": {"gemm.py": GEMM, "build/manifest.json": MANIFEST},
 }

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 
 import tilelang
+from tests.codegen.kernels import hopper_gemm
 from tests.emulator import kernels
 from tests.emulator.damage import device_of, find_line, mutants, run_device, with_line
 from tests.emulator.needs import needs_compiler
 from tests.emulator.running import TARGET
+from tests.support.device import device_func
+from tilelang.codegen.cuda import print_cuda
+from tilelang.emulator.call import Region
+from tilelang.emulator.launch import launch
 from tilelang.emulator.settings import Emulator
 from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Diagnostic
@@ -136,6 +141,36 @@ def test_impossible_barrier(count: int, text: str) -> None:
     device = with_line(device, number, before.replace("64)", f"{count})"))
     (bad,) = found(prim_func, device, [np.zeros(64, np.int32), np.zeros(64, np.int32)], Emulator())
     assert bad.code == "TL511" and text in bad.message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "instead", "text"),
+    [
+        (r"24576\)", "24592)", "lacks 0 of 1 arrivals and 16 bytes"),
+        (
+            r"mbarrier_arrive\(empty",
+            "mbarrier_arrive(full",
+            "lacks 128 of 128 arrivals and 0 bytes",
+        ),
+        (r"tl::mbarrier_arrive_expect_tx.*", "", "lacks 1 of 1 arrivals and -24576 bytes"),
+    ],
+)
+def test_mbarriers(pattern: str, instead: str, text: str) -> None:
+    """A ring of two stages between a warp that loads by TMA and a warp group that multiplies."""
+    maps: Any = {"A_map": ("A", (64, 64), 128), "B_map": ("B", (128, 64), 128),
+                 "C_map": ("C", (64, 32), 0)}  # fmt: skip
+    device = print_cuda(device_func(hopper_gemm(64, 128, 320), maps=maps))
+    number, before = find_line(device, pattern)
+    a, b = np.ones((64, 320), np.float16), np.ones((128, 320), np.float16)
+    arrays = {"A": a, "B": b, "C": np.zeros((64, 128), np.float32)}
+    tensors = [Region(k, v.ctypes.data, v.nbytes) for k, v in arrays.items()]
+    values = {k: v.ctypes.data for k, v in arrays.items()}
+    launch(device, values, tensors, CHECK)
+    np.testing.assert_array_equal(arrays["C"], 320)
+    with pytest.raises(CompileError) as caught:
+        launch(with_line(device, number, re.sub(pattern, instead, before)), values, tensors, CHECK)
+    (found,) = caught.value.diagnostics
+    assert found.code in ("TL733", "TL511") and text in found.message
 
 
 def test_lanes_that_do_different_things() -> None:

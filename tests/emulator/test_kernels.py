@@ -13,6 +13,7 @@ from tests.emulator.needs import needs_compiler
 from tests.emulator.running import MODES, check_emulated
 from tests.kernels.case import KernelCase
 from tests.kernels.registry import KERNELS
+from tilelang_diagnostics import CompileError
 
 SEED, SAMPLE = 20261129, 25
 CASES = tuple(case for case in KERNELS if "cuda:sm_80" in case.targets)
@@ -21,7 +22,9 @@ CASES = tuple(case for case in KERNELS if "cuda:sm_80" in case.targets)
 FAULTS = {
     "metaprogramming": "all threads of a block do `B[offset] = B[offset] + 1`, one after the other",
 }
-FAULTLESS = tuple(case for case in CASES if case.name not in FAULTS)
+# No matrix instruction covers the tiles these have at this size.
+TOO_SMALL = ("mla_decode_split", "mla_decode_no_split", "mla_decode_persistent")
+FAULTLESS = tuple(case for case in CASES if case.name not in (*FAULTS, *TOO_SMALL))
 
 
 def _sample() -> set[str]:
@@ -32,11 +35,23 @@ def _sample() -> set[str]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", FAULTLESS, ids=lambda case: case.name)
 def test_kernel(case: KernelCase, mode: str, full: bool) -> None:
-    if not full and case.name not in _sample():
+    if not full and (case.name not in _sample() or mode not in ("shuffle:1", "check")):
         pytest.skip("runs with --full")
     if case.needs_torch:
         pytest.importorskip("torch")
     check_emulated(case, MODES[mode])
+
+
+# TMA, mbarriers and WGMMA, in both major orders.
+HOPPER = ("gemm_float16", "jit_gemm_nt", "jit_gemm_tn", "mha_fwd_causal")
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", HOPPER)
+def test_kernel_on_hopper(name: str) -> None:
+    case = next(case for case in CASES if case.name == name)
+    for mode in ("shuffle:1", "check"):
+        check_emulated(case, MODES[mode], "cuda:sm_90a")
 
 
 @needs_compiler
@@ -46,3 +61,10 @@ def test_fault(name: str) -> None:
     case = next(case for case in CASES if case.name == name)
     with pytest.raises(Exception, match=r"is off by|TL731"):
         check_emulated(case, MODES["check"])
+
+
+@pytest.mark.parametrize("name", TOO_SMALL)
+def test_refused_by_the_compiler(name: str) -> None:
+    case = next(case for case in CASES if case.name == name)
+    with pytest.raises(CompileError, match="TL314"):
+        check_emulated(case, MODES["fifo"])

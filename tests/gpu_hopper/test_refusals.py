@@ -212,3 +212,49 @@ def test_tiles_that_nobody_waits_for_are_warned_of() -> None:
     found = [d for d in parsed.diagnostics if d.code == "TL512"]
     assert [marked(text, d) for d in found] == ["T.tma_copy(A, S, barrier=full)"]
     assert found[0].help is not None and "T.barrier_wait" in found[0].help
+
+
+@pytest.mark.parametrize(("consumers", "total"), [(2, None), (3, 24 + 3 * 240)])
+def test_warp_groups_that_ask_for_too_many_registers(consumers: int, total: int | None) -> None:
+    groups = ", ".join(str(n + 1) for n in range(consumers))
+    body = (
+        "with T.ws(0):\n    T.set_max_nreg(24, 0)\n"
+        f"with T.ws({groups}):\n    T.set_max_nreg(240, 1)\nA[0, 0] = 1"
+    )
+    case = Refused("", "", "", (), body, threads=128 * (consumers + 1))
+    text = source(case)
+    (parsed,) = parse_static(text, "k.py", target=case.target)
+    found = [d for d in parsed.diagnostics if d.code == "TL407"]
+    if total is None:
+        assert not found
+        return
+    assert [marked(text, d) for d in found] == ["T.set_max_nreg(240, 1)"]
+    assert f"are {total * 128} registers, and a block has 65536" in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("cuda:sm_80", ["alloc_barrier", "set_max_nreg", "tma_copy", "mbarrier_arrive",
+                        "mbarrier_wait_parity", "wgmma_gemm", "wait_wgmma"]),
+        ("cuda:sm_90", ["set_max_nreg", "wgmma_gemm", "wait_wgmma"]),
+        ("cuda:sm_100a", ["wgmma_gemm", "wait_wgmma"]),
+    ],
+)  # fmt: skip
+def test_kernels_traced_for_another_target_are_refused_as_well(
+    target: str, names: list[str]
+) -> None:
+    body = (
+        "full = T.alloc_barrier(128)\nT.set_max_nreg(24, 0)\n"
+        'A_s = T.alloc_shared((64, 64), "float16")\n'
+        'C_l = T.alloc_fragment((64, 64), "float32")\n'
+        "T.tma_copy(A, A_s, barrier=full)\nT.barrier_arrive(full)\nT.barrier_wait(full, 0)\n"
+        "T.wgmma_gemm(A_s, A_s, C_l)\nT.wait_wgmma(0)\nT.copy(C_l, B)"
+    )
+    (parsed,) = parse_static(source(Refused("", "", "", (), body)), "k.py", target="cuda:sm_90a")
+    assert parsed.function is not None
+    with pytest.raises(CompileError) as refused:
+        lower_function(parsed.function, parse_target(target), CompileOptions())
+    found = [d for d in refused.value.diagnostics if d.is_error]
+    assert [d.message.split("`")[1].removeprefix("T.") for d in found] == names
+    assert {d.code for d in found} == {"TL402"} and all(d.span and d.help for d in found)

@@ -116,6 +116,7 @@ def named(A: T.Tensor((n,), "float32")):
     fits = quarter == 0
     T.assume(fits)
     with T.Kernel(1, threads=32):
+        T.assume(n % 4 == 0)  # once more: still one promise
         A[0] = 1
 
 

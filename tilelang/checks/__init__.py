@@ -31,6 +31,7 @@ from tilelang.checks import (
     unbound_dims,
     unproved_bounds,
     vector_loops,
+    warp_registers,
     wasted_tiles,
 )
 from tilelang.program.stmt import Function
@@ -62,6 +63,7 @@ TARGET_CHECKS: tuple[Callable[[Function, str], Iterator[Diagnostic]], ...] = (
     opaque_code.check,
     divergent_barriers.check,
     async_waits.check,
+    warp_registers.check,
     wasted_tiles.check,
     layouts.check,
 )

@@ -86,7 +86,7 @@ class _Explain:
             "race": self.race, "inflight": self.inflight, "uninitialised": self.uninitialised,
             "outside": self.outside, "misaligned": self.misaligned, "fault": self.fault,
             "deadlock": self.deadlock, "divergence": self.divergence, "barrier": self.barrier,
-            "assertion": self.assertion, "trap": self.trap,
+            "assertion": self.assertion, "trap": self.trap, "refused": self.refused,
         }  # fmt: skip
 
     def report(self, report: Report) -> Diagnostic:
@@ -174,6 +174,10 @@ class _Explain:
 
     def trap(self, r: Report) -> Diagnostic:
         return self.made("TL722", f"{self.name} stopped itself with a trap", r, "here", help=None)
+
+    def refused(self, r: Report) -> Diagnostic:
+        return self.made("TL401", f"{r['text']} is not emulated", r, "this",
+                         help="run this kernel on a GPU")  # fmt: skip
 
     # Where things are.
 

@@ -22,7 +22,6 @@ Queue = Literal["cp_async", "bulk", "wgmma", "mbarrier"]
 Value: TypeAlias = "int | str | bool"
 
 
-
 @dataclass(frozen=True, slots=True)
 class Operand:
     """One operand, in call order.

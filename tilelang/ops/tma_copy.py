@@ -122,8 +122,9 @@ class _Bulk:
         op, ctx = self.op, self.ctx
         if not ctx.capabilities.has_tma:
             raise Refused(
-                "TL402", f"`T.tma_copy` needs cuda:sm_90, and the target is {ctx.target}", self.span
-            )
+                "TL402", f"`T.tma_copy` needs cuda:sm_90, and the target is {ctx.target}",
+                self.span, label="there is no copy engine", help="use `T.copy`",
+            )  # fmt: skip
         if op.cluster_mask is not None:
             raise Refused(
                 "TL401", "`cluster_mask` of `T.tma_copy` is not available yet", self.span,

@@ -74,7 +74,7 @@ def as_operands(left: Any, right: Any, op: str) -> tuple[ex.Expr, ex.Expr]:
     """Both operands as expressions of one common dtype."""
     if op in ("and", "or"):
         return as_condition(left), as_condition(right)
-    lhs, rhs = _value(left, op), _value(right, op)
+    lhs, rhs = _value(left), _value(right)
     if not isinstance(lhs, ex.Expr) and not isinstance(rhs, ex.Expr):
         return as_expr(lhs), as_expr(rhs)
     if not isinstance(lhs, ex.Expr):
@@ -127,7 +127,7 @@ def cast(value: Any, dtype: Any) -> Any:
     target = as_dtype(dtype)
     if target is None:
         reject("TL230", f"{dtype!r} is not a dtype", help="for example `T.float16` or 'int8'")
-    value = _value(value, "cast")
+    value = _value(value)
     if not isinstance(value, ex.Expr):
         return constant(value, target)
     if value.dtype == target:
@@ -188,7 +188,7 @@ def _float(value: ex.Number, dtype: DType) -> float:
 
 def as_expr(value: Any, dtype: DType | None = None) -> ex.Expr:
     """Any scalar as a typed expression: int → int32 (int64 when it must), float → float32."""
-    value = _value(value, "value")
+    value = _value(value)
     if isinstance(value, ex.Expr):
         return value if dtype is None else cast(value, dtype)
     if dtype is not None:
@@ -327,7 +327,7 @@ def _adopt(number: ex.Number, other: ex.Expr, op: str) -> tuple[ex.Expr, ex.Expr
     return constant(number, dtype), cast(other, dtype)
 
 
-def _value(value: Any, what: str) -> Any:
+def _value(value: Any) -> Any:
     """A scalar operand: expressions and numbers as they are, one-element regions loaded."""
     from tilelang.program import buffer as buffers
     from tilelang.program import indexing

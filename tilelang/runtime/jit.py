@@ -47,6 +47,9 @@ def jit(
 ) -> Any:
     """Make a function that compiles its kernel when it is called.
 
+    Globals and closures are read when a kernel is compiled; a value that is to change from call to
+    call is a parameter.
+
     Args:
         out_idx: positions of the parameters that a call allocates and returns; negative ones count
             from the end. Not for kernels that return `T.empty` tensors.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
+from tilelang.program.arith import structure
 from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Binary, Cast, Const, Expr, Unary, Var, children, walk
 from tilelang.program.stmt import Assume, Block, Function, Launch, Scoped, Stmt
@@ -90,10 +91,11 @@ def promises_of(function: Function) -> tuple[Assume, ...]:
     for buffer in (*function.params, *function.outputs):
         if isinstance(buffer, Buffer):
             known.update(buffer_vars(buffer))
-    return tuple(
-        stmt for stmt in _straight_line(function.body)
-        if isinstance(stmt, Assume) and _is_about(stmt.condition, known)
-    )  # fmt: skip
+    found: dict[Any, Assume] = {}  # what is promised twice is one promise
+    for stmt in _straight_line(function.body):
+        if isinstance(stmt, Assume) and _is_about(stmt.condition, known):
+            found.setdefault(structure(stmt.condition), stmt)
+    return tuple(found.values())
 
 
 def _straight_line(block: Block) -> Iterator[Stmt]:

@@ -37,7 +37,7 @@ void release(int id, const Fiber* except) {
   meeting = Meeting();
 }
 
-void refuse(const char* kind, const std::string& text, int line) {
+void reject(const char* kind, const std::string& text, int line) {
   Report report(kind, Site::at_line(line), block.running);
   report.text("text", text).send();
   abandon_block();
@@ -51,7 +51,7 @@ void check_same(Meeting& meeting, int id, int count, int line) {
     return;
   }
   if (meeting.count != count) {
-    refuse("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(meeting.count) +
+    reject("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(meeting.count) +
                           " threads and for " + std::to_string(count) + " at once", line);
   }
   if (checking() && id == 0 && count == 0 && meeting.line != line) {
@@ -64,12 +64,12 @@ void check_same(Meeting& meeting, int id, int count, int line) {
 int meet(int id, int count, bool holds, bool waits, int line) {
   settle_suspect();
   if (id < 0 || id >= barrier_limit)
-    refuse("barrier", "there is no barrier " + std::to_string(id) + ": a block has 16", line);
+    reject("barrier", "there is no barrier " + std::to_string(id) + ": a block has 16", line);
   if (count < 0 || count % 32 != 0)
-    refuse("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
+    reject("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
                           " threads, which is no number of whole warps", line);
   if (count > int(block.fibers.size()))
-    refuse("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
+    reject("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
                           " threads of a block that has " + std::to_string(block.fibers.size()), line);
   Meeting& meeting = meetings[id];
   Fiber* me = block.running;

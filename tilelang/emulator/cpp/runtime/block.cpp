@@ -166,6 +166,11 @@ void abandon_block() {
   __builtin_unreachable();
 }
 
+void refuse(const char* what, int line) {
+  Report("refused", Site::at_line(line), block.running).text("text", what).send();
+  abandon_block();
+}
+
 void trap(int line) {
   Report("trap", Site::at_line(line), block.running).send();
   abandon_block();

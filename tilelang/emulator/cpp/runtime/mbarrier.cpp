@@ -26,7 +26,7 @@ struct Barrier {
 // The memory of a barrier only gives it a name.
 std::unordered_map<void*, Barrier> barriers;
 
-[[noreturn]] void refuse(const std::string& text, int line) {
+[[noreturn]] void reject(const std::string& text, int line) {
   Report report("barrier", Site::at_line(line), block.running);
   report.text("text", text).send();
   abandon_block();
@@ -36,7 +36,7 @@ Barrier& find(void* place, int line) {
   settle_suspect();
   if (shared_offset(place, 8) < 0) report_not_shared(*block.running, place, 8, Access::atomic, Site::at_line(line));
   const auto found = barriers.find(place);
-  if (found == barriers.end()) refuse("an mbarrier is used that nobody has initialised", line);
+  if (found == barriers.end()) reject("an mbarrier is used that nobody has initialised", line);
   return found->second;
 }
 
@@ -80,7 +80,7 @@ void mbarrier_arrive(void* place, int arrivals, long bytes, int line) {
   barrier.bytes += bytes;
   if (arrivals == 0) return;
   if (barrier.pending < arrivals)
-    refuse("an mbarrier for " + std::to_string(barrier.count) + " arrivals gets one more", line);
+    reject("an mbarrier for " + std::to_string(barrier.count) + " arrivals gets one more", line);
   publish(barrier.open, *block.running);
   barrier.pending -= arrivals;
   advance(barrier);

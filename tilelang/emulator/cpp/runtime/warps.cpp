@@ -83,7 +83,7 @@ Meeting& meeting_of(Warp& warp, uint32_t mask, size_t& index) {
   return warp.meetings.back();
 }
 
-void refuse(const Meeting& meeting, const char* what, int line) {
+void reject(const Meeting& meeting, const char* what, int line) {
   Report report("divergence", Site::at_line(line), block.running);
   report.text("text", std::string(what) + " with lanes that are at " + meeting.what);
   report.site("other_", Site::at_line(meeting.line)).send();
@@ -108,7 +108,7 @@ void together(uint32_t mask, void* brought, Combine combine, const char* what, i
     meeting.line = line;
     meeting.orders = orders;
   } else if (meeting.combine != combine || meeting.what != what) {
-    refuse(meeting, what, line);
+    reject(meeting, what, line);
   }
   meeting.came |= mine;
   meeting.lanes[me->lane] = brought;

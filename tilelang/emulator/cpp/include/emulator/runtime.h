@@ -108,6 +108,8 @@ void wgmma_wait(int groups, int line);
 // An atomic access of one element.
 void touch_atomic(const void* place, int bytes, int line);
 [[noreturn]] void trap(int line);
+// Something that only turns out to be beyond the emulator when it happens.
+[[noreturn]] void refuse(const char* what, int line);
 
 // Addresses of shared memory as PTX has them: 32 bits, and back.
 uint32_t shared_address(const void* place);

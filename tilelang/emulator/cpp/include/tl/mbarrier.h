@@ -18,8 +18,10 @@ TL_DEVICE void cp_async_barrier_noinc(mbarrier& barrier, TL_HERE) {
 TL_DEVICE void mbarrier_arrive(mbarrier& barrier, emulator::Place at = emulator::Place::here()) {
   emulator::mbarrier_arrive(&barrier, 1, 0, at.line);
 }
-// Clusters are not emulated.
-void mbarrier_arrive(mbarrier& barrier, int cta) = delete;
+// In another block of the cluster.
+TL_DEVICE void mbarrier_arrive(mbarrier&, int, TL_HERE) {
+  emulator::refuse("mbarrier_arrive in another block", line);
+}
 TL_DEVICE void mbarrier_expect_tx(mbarrier& barrier, int bytes, TL_HERE) {
   emulator::mbarrier_arrive(&barrier, 0, bytes, line);
 }

@@ -1,0 +1,57 @@
+"""What a kernel calls by name has to exist on the architecture it is compiled for.
+
+The front end refuses it where the target is known; a kernel traced without one is refused here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tilelang.ir import tirx
+from tilelang.ir.attrs import short_name
+from tilelang.ir.device_op import DeviceOp
+from tilelang.ir.device_ops import DEVICE_OPS, op_of_call
+from tilelang.ir.spans import TirSpan
+from tilelang.ir.visit import collect
+from tilelang.passes.context import PassContext
+from tilelang.target import parse_target
+from tilelang_diagnostics import raise_for
+
+BARRIERS: Final = {
+    "shared.barrier": "alloc_barrier", "shared.cluster_barrier": "alloc_cluster_barrier",
+}  # fmt: skip
+
+
+def refuse_missing_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
+    """Report TL402 for each operation that the target does not have."""
+    arch = parse_target(ctx.target).arch
+    if ctx.kind != "cuda":
+        return func
+    for name, op, span in _named(func.body):
+        if op.exists_on(arch):
+            continue
+        needed = f"cuda:sm_{op.min_arch}{'a' if op.arch_specific else ''}"
+        newer = "" if op.arch_specific else " or newer"
+        ctx.report(
+            "TL402", f"`T.{name}` needs {needed}, and the target is {ctx.target}", span,
+            label=f"{arch} does not have it", help=f"compile for {needed}{newer}",
+        )  # fmt: skip
+    # What follows would only find the same again, one instruction at a time.
+    raise_for(ctx.remarks)
+    return func
+
+
+def _named(body: Any) -> Iterator[tuple[str, DeviceOp, TirSpan]]:
+    """What the author calls, and the operation that it needs."""
+    for s in collect(body, tirx.AllocBuffer):
+        name = BARRIERS.get(str(s.buffer.scope()))
+        if name is not None:
+            yield name, DEVICE_OPS["mbarrier_wait_parity"], s.span
+    for e in collect(body, tirx.Call):
+        name = short_name(str(getattr(e.op, "name", "")))
+        op = DEVICE_OPS["tma_load"] if name == "tma_copy" else op_of_call(e)
+        if name == "gemm" and str(dict(e.attrs or {}).get("instruction")) == "wgmma":
+            name, op = "wgmma_gemm", DEVICE_OPS["wgmma_fence"]
+        if op is not None:
+            yield name, op, e.span
