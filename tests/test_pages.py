@@ -2,7 +2,8 @@
 
 A kernel block is read by the static front end; one that is fine there is also traced live and
 compiled, for a GPU up to its source. A call block is executed. `target=` names the target,
-`select=` asks for a remark that is off unless asked for. Command pages are run in `tests/cli/test_command_pages.py`.
+`select=` asks for a remark that is off unless asked for. Command pages are run in
+`tests/cli/test_command_pages.py`.
 """
 
 from __future__ import annotations

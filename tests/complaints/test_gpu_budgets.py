@@ -33,7 +33,7 @@ def matmul(stages: Any) -> Any:
     def main(
         A: T.Tensor((1024, 1024), "float16"),
         B: T.Tensor((1024, 1024), "float16"),
-        C: T.Tensor((1024, 1024), "float16"),
+        C: T.Tensor((1024, 1024), "float32"),
     ):
         with T.Kernel(8, 8, threads=128) as (bx, by):
             A_s = T.alloc_shared((128, 64), "float16")

@@ -16,13 +16,13 @@ import pytest
 import tilelang
 from tests.emulator.needs import needs_compiler
 from tests.emulator.running import MODES, check_emulated
-from tests.gpu import conversions, gemms, random_numbers
+from tests.gpu import conversions, gemms, numbers, random_numbers
 from tests.kernels.case import KernelCase, to_numpy
 from tests.property.random_layouts import program_text
 from tilelang_diagnostics import CompileError
 
 SEED, SAMPLE = 20261130, 12
-CASES = (*conversions.CASES, *gemms.SHALLOW, *random_numbers.CASES)
+CASES = (*conversions.CASES, *gemms.SHALLOW, *random_numbers.CASES, *numbers.CASES)
 SAMPLED = {case.name for case in random.Random(SEED).sample(CASES, SAMPLE)}
 PARAM = re.compile(r'(A\d+): T\.Tensor\(\((\d+), (\d+)\), "(\w+)"\)')
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import tilelang.language as T
+from tests.gpu.lowering import source_of
 from tests.support.lowering import body_text
 from tilelang.compiler import lower_function
 from tilelang.ir.verify import VerifyObserver
 from tilelang.options import CompileOptions
 from tilelang.target import parse_target
-
 
 n_rows = T.dynamic("n_rows")
 
@@ -88,6 +88,13 @@ def test_steps_between_are_a_loop() -> None:
         "multiply",
     ]  # fmt: skip
     assert re.search(r"for \w+ in T.unroll\(1, 3\)", text)
+
+
+def test_the_version_in_force_stands_apart_in_an_address() -> None:
+    """What all iterations share is then computed once."""
+    text = source_of(gemm().function).text
+    loads = re.findall(r"tl::ldmatrix_x4(?:_trans)?\(.*tl::at\((.*?), ", text)
+    assert set(loads) == {"A_s", "B_s", *(f"{t}_s + {t}_s_at{n}" for t in "AB" for n in ("", "_1"))}
 
 
 def test_two_sets_of_registers() -> None:

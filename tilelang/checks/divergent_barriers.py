@@ -42,8 +42,8 @@ def _barrier(stmt: Stmt) -> str | None:
             return None
 
 
-def _missing(place: Place) -> tuple[Any, Expr] | None:
-    """The threads that do not come, in a case that happens, and the condition that differs."""
+def _missing(place: Place) -> tuple[Any, int, Expr] | None:
+    """The threads that do not come, in a case that happens, how many do, and what decides."""
     decides = [c for c, _ in place.conditions if depends_on_threads(c, place)]
     counts = [
         v.extent for loop in place.loops for v in loop.loop_vars
@@ -54,29 +54,30 @@ def _missing(place: Place) -> tuple[Any, Expr] | None:
         if here is None:
             continue
         if here.any() and not here.all():
-            return np.flatnonzero(~here), decides[-1]
+            return np.flatnonzero(~here), int(here.sum()), decides[-1]
         for extent in counts:
             rounds = number(extent, values)
             if rounds is not None and here.all() and np.ptp(rounds):
-                return np.flatnonzero(rounds < rounds.max()), extent
+                late = rounds < rounds.max()
+                return np.flatnonzero(late), int((~late).sum()), extent
     return None
 
 
-def _diagnostic(span: Span | None, name: str, missing: Any, decides: Expr) -> Diagnostic:
+def _diagnostic(span: Span | None, name: str, missing: Any, come: int, decides: Expr) -> Diagnostic:
     first, last = int(missing[0]), int(missing[-1])
     who = f"thread {first}" if first == last else f"threads {first} to {last}"
     if len(missing) != last - first + 1:
         who = f"{len(missing)} threads, {first} among them,"
     verb = "never comes" if first == last else "never come"
     place = decides.span
+    ways = "move it out of the branch, so that every thread reaches it"
+    if name == "T.sync_threads" and come % 32 == 0:
+        ways += f", or let only those {come} threads meet: `T.sync_threads(1, {come})`"
     return make_diagnostic(
         "TL510",
         f"`{name}` waits for all threads of the block, and {who} {verb} here",
         span=span,
         label="the kernel hangs here",
         labels=() if place is None else (Label(place, "differs between threads"),),
-        help="move it out of the branch, so that every thread reaches it, or name a barrier and "
-        "how many threads meet there: `T.sync_threads(1, 64)`"
-        if name == "T.sync_threads"
-        else "move it out of the branch, so that every thread reaches it",
+        help=ways,
     )

@@ -38,6 +38,8 @@ _CHECK_FLAGS: Final = {
     "clang": ("-fsanitize=thread", "-mllvm", "-tsan-distinguish-volatile", "-mllvm",
               "-tsan-instrument-func-entry-exit=0"),
 }  # fmt: skip
+# zig adds checks of its own that end a program without a word.
+_FAMILY_FLAGS: Final = {"gcc": (), "clang": ("-fno-sanitize=undefined",)}
 _SECONDS: Final = 600
 
 
@@ -90,7 +92,8 @@ def _compiler(wanted: str, path: str) -> Compiler | None:
 
 def runtime_program(compiler: Compiler) -> Path:
     """The emulator, built if it is not there yet."""
-    flags = (*_LANGUAGE, *_RUNTIME_FLAGS, "-rdynamic", f"-I{INCLUDE}")
+    family = _FAMILY_FLAGS[compiler.family]
+    flags = (*_LANGUAGE, *_RUNTIME_FLAGS, *family, "-rdynamic", f"-I{INCLUDE}")
     sources = sorted(str(p) for p in (CPP / "runtime").glob("*.cpp"))
     key = _digest(sources_digest(), str(compiler), _machine(), *flags)
     where = cache_root() / "emulator" / f"runtime-{key[:32]}"
@@ -99,7 +102,8 @@ def runtime_program(compiler: Compiler) -> Path:
 
 def kernel_library(text: str, name: str, check: bool, compiler: Compiler) -> Path:
     """The library of a kernel whose C++ is `text`, built if it is not there yet."""
-    flags = (*_LANGUAGE, *_KERNEL_FLAGS, *(_CHECK_FLAGS[compiler.family] if check else ()),
+    family = (*_FAMILY_FLAGS[compiler.family], *(_CHECK_FLAGS[compiler.family] if check else ()))
+    flags = (*_LANGUAGE, *_KERNEL_FLAGS, *family,
              f"-I{INCLUDE}", f"-I{HEADERS}", "-include", "emulator/cuda.h")  # fmt: skip
     key = _digest(text, name, sources_digest(), headers_digest(), str(compiler), *flags)
     where = cache_root() / "emulator" / key[:2] / f"{key[:32]}.so"

@@ -26,6 +26,7 @@ FILE: Final = 65536
 GRANULE: Final = 8
 REGISTER_BITS: Final = 32
 SHOWN: Final = 3
+ROOMY: Final = 0.75  # of the registers: the rest is for addresses and values between statements
 
 
 @dataclass(slots=True)
@@ -97,8 +98,8 @@ def _diagnostic(
     total, budget = sum(sizes[b] for b in alive), _budget(threads, limit)
     largest = alive[0]
     ways = ["make the tiles smaller", "keep a part of them in shared memory"]
-    more = next((t for t in (threads * 2, threads * 4, threads * 8)
-                 if t <= 1024 and total * threads / t <= _budget(t, limit)), None)  # fmt: skip
+    more = next((t for t in (threads * 2, threads * 4, threads * 8) if t <= 1024
+                 and total * threads / t <= ROOMY * _budget(t, limit)), None)  # fmt: skip
     if more is not None:
         ways.insert(0, f"use {more} threads")
     where = "" if budget == limit else f" when a block has {threads}"

@@ -12,8 +12,12 @@ static inline float __bfloat162float(__nv_bfloat16 x) { return float(x); }
 static inline __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
 static inline __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
 static inline __nv_bfloat16 __double2bfloat16(double x) { return __nv_bfloat16(tl_odd_float(x)); }
-static inline __nv_bfloat16 __int2bfloat16_rn(int x) { return __nv_bfloat16(tl_odd_float(double(x))); }
-static inline __nv_bfloat16 __uint2bfloat16_rn(unsigned x) { return __nv_bfloat16(tl_odd_float(double(x))); }
+static inline __nv_bfloat16 __int2bfloat16_rn(int x) {
+  return __nv_bfloat16(tl_odd_float(double(x)));
+}
+static inline __nv_bfloat16 __uint2bfloat16_rn(unsigned x) {
+  return __nv_bfloat16(tl_odd_float(double(x)));
+}
 static inline __nv_bfloat16 __ll2bfloat16_rn(long long x) {
   return __nv_bfloat16(tl_odd_float(tl_odd_double(x)));
 }

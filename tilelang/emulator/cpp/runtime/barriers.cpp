@@ -15,7 +15,7 @@ struct Meeting {
   std::vector<Fiber*> waiting;  // those that wait: bar.arrive does not
   int count = 0;                // 0: all live threads of the block
   int line = 0;
-  int holds = 0;                // in how many threads the predicate of bar.red held
+  int holds = 0;  // in how many threads the predicate of bar.red held
   const Fiber* first = nullptr;
 };
 Meeting meetings[barrier_limit];
@@ -30,7 +30,8 @@ bool is_complete(const Meeting& meeting) {
 void release(int id, const Fiber* except) {
   Meeting& meeting = meetings[id];
   last_count[id] = meeting.holds;
-  if (int(meeting.came.size()) >= block.live && meeting.waiting.size() == meeting.came.size()) order_block();
+  if (int(meeting.came.size()) >= block.live && meeting.waiting.size() == meeting.came.size())
+    order_block();
   else order_some(meeting.came, meeting.waiting);
   for (Fiber* fiber : meeting.waiting)
     if (fiber != except) make_ready(fiber);
@@ -51,8 +52,10 @@ void check_same(Meeting& meeting, int id, int count, int line) {
     return;
   }
   if (meeting.count != count) {
-    reject("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(meeting.count) +
-                          " threads and for " + std::to_string(count) + " at once", line);
+    reject("barrier",
+           "barrier " + std::to_string(id) + " is for " + std::to_string(meeting.count) +
+               " threads and for " + std::to_string(count) + " at once",
+           line);
   }
   if (checking() && id == 0 && count == 0 && meeting.line != line) {
     Report report("divergence", Site::at_line(line), block.running);
@@ -66,11 +69,15 @@ int meet(int id, int count, bool holds, bool waits, int line) {
   if (id < 0 || id >= barrier_limit)
     reject("barrier", "there is no barrier " + std::to_string(id) + ": a block has 16", line);
   if (count < 0 || count % 32 != 0)
-    reject("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
-                          " threads, which is no number of whole warps", line);
+    reject("barrier",
+           "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
+               " threads, which is no number of whole warps",
+           line);
   if (count > int(block.fibers.size()))
-    reject("barrier", "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
-                          " threads of a block that has " + std::to_string(block.fibers.size()), line);
+    reject("barrier",
+           "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
+               " threads of a block that has " + std::to_string(block.fibers.size()),
+           line);
   Meeting& meeting = meetings[id];
   Fiber* me = block.running;
   check_same(meeting, id, count, line);
@@ -98,7 +105,8 @@ void grid_barrier(int line) {
   barrier(0, 0, line);
   if (block.running->number == 0 && !wait_for_grid()) {
     Report report("deadlock", Site::at_line(line), block.running);
-    report.text("text", "a block waits at the barrier of the grid, and another block has ended").send();
+    report.text("text", "a block waits at the barrier of the grid, and another block has ended")
+        .send();
     abandon_block();
   }
   barrier(0, 0, line);
@@ -120,8 +128,8 @@ std::string describe_wait(const Fiber& fiber) {
     const Meeting& meeting = meetings[fiber.barrier_id];
     const int needed = meeting.count == 0 ? block.live : meeting.count;
     text = "at barrier " + std::to_string(fiber.barrier_id) + " for " +
-           std::to_string(needed - int(meeting.came.size())) + " more of " + std::to_string(needed) +
-           " threads";
+           std::to_string(needed - int(meeting.came.size())) + " more of " +
+           std::to_string(needed) + " threads";
   }
   if (fiber.mbarrier != nullptr) text = describe_mbarrier(fiber);
   return text + " (line " + std::to_string(fiber.waits_at) + " of the generated source)";

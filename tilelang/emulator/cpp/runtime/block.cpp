@@ -31,7 +31,8 @@ unsigned random_below(unsigned limit) {
 }
 
 Fiber* take_ready() {
-  if (seed != 0) std::swap(ring[first % ring_size], ring[(first + random_below(count)) % ring_size]);
+  if (seed != 0)
+    std::swap(ring[first % ring_size], ring[(first + random_below(count)) % ring_size]);
   --count;
   return ring[first++ % ring_size];
 }
@@ -59,7 +60,8 @@ void report_deadlock() {
   std::string text;
   for (const auto& [what, group] : waiting) {
     if (!text.empty()) text += "; ";
-    text += std::to_string(group.first) + (group.first == 1 ? " thread waits " : " threads wait ") + what;
+    text += std::to_string(group.first) + (group.first == 1 ? " thread waits " : " threads wait ") +
+            what;
   }
   if (finished > 0) text += "; " + std::to_string(finished) + " have ended";
   report.text("text", text);
@@ -108,8 +110,8 @@ void prepare(Fiber& fiber, int number, const Launch& launch, Index index) {
   fiber.open_stores.clear();
   fiber.open_group.clear();
   fiber.groups.clear();
-  fiber.context = {{n % size.x, n / size.x % size.y, n / (size.x * size.y)},
-                   index, size, launch.grid, arena()};
+  fiber.context = {
+      {n % size.x, n / size.x % size.y, n / (size.x * size.y)}, index, size, launch.grid, arena()};
   fiber.stack_pointer = prepare_stack(fiber.stack, thread_main);
 }
 

@@ -1,5 +1,5 @@
-// Bulk copies by tensor maps (PTX ISA, cp.async.bulk.tensor). Loads are under way until nothing else
-// can be done, and tell an mbarrier; stores take their source when they are waited for.
+// Bulk copies by tensor maps (PTX ISA, cp.async.bulk.tensor). Loads are under way until nothing
+// else can be done, and tell an mbarrier; stores take their source when they are waited for.
 #include <emulator/bits16.h>
 #include <string.h>
 
@@ -40,8 +40,10 @@ long box_elements(const TensorMap& map) {
   return count;
 }
 
-// Calls `visit(place in shared memory, place in the tensor or null outside of it)` for each element.
-template <class F> void for_each(const TensorMap& map, const int* at, unsigned char* tile, F visit) {
+// Calls `visit(place in shared memory, place in the tensor or null outside of it)` for each
+// element.
+template <class F>
+void for_each(const TensorMap& map, const int* at, unsigned char* tile, F visit) {
   const long count = box_elements(map);
   for (long n = 0; n < count; ++n) {
     long rest = n, offset = 0;
@@ -58,7 +60,8 @@ template <class F> void for_each(const TensorMap& map, const int* at, unsigned c
   }
 }
 
-template <class T> void add_number(unsigned char* to, const unsigned char* from) {
+template <class T>
+void add_number(unsigned char* to, const unsigned char* from) {
   T a, b;
   memcpy(&a, to, sizeof(T));
   memcpy(&b, from, sizeof(T));
@@ -69,25 +72,30 @@ template <class T> void add_number(unsigned char* to, const unsigned char* from)
 void add_element(const TensorMap& map, unsigned char* to, const unsigned char* from) {
   uint16_t a, b;
   switch (map.number) {
-    case 1: return add_number<float>(to, from);
-    case 4: return add_number<double>(to, from);
-    case 2: case 3:
+    case 1:
+      return add_number<float>(to, from);
+    case 4:
+      return add_number<double>(to, from);
+    case 2:
+    case 3:
       memcpy(&a, to, 2);
       memcpy(&b, from, 2);
       a = map.number == 2 ? tl_float_to_half(tl_half_to_float(a) + tl_half_to_float(b))
                           : tl_float_to_bfloat(tl_bfloat_to_float(a) + tl_bfloat_to_float(b));
       memcpy(to, &a, 2);
       return;
-    default: return map.item == 8 ? add_number<uint64_t>(to, from) : add_number<uint32_t>(to, from);
+    default:
+      return map.item == 8 ? add_number<uint64_t>(to, from) : add_number<uint32_t>(to, from);
   }
 }
 
 void store(const Fiber&, const PendingStore& what) {
-  for_each(what.map, what.at, const_cast<unsigned char*>(what.from), [&](unsigned char* from, unsigned char* to) {
-    if (to == nullptr) return;
-    if (what.adds) add_element(what.map, to, from);
-    else memcpy(to, from, what.map.item);
-  });
+  for_each(what.map, what.at, const_cast<unsigned char*>(what.from),
+           [&](unsigned char* from, unsigned char* to) {
+             if (to == nullptr) return;
+             if (what.adds) add_element(what.map, to, from);
+             else memcpy(to, from, what.map.item);
+           });
 }
 
 void start(Load load) {
@@ -105,15 +113,23 @@ void start(Load load) {
 }  // namespace
 
 void bulk_load(void* to, const TensorMap& map, void* barrier, const int* at, int line) {
-  Load load{block.running, static_cast<unsigned char*>(to), map, {}, nullptr,
-            box_elements(map) * map.item, barrier, {}, line};
+  Load load{block.running, static_cast<unsigned char*>(to), map,     {},
+            nullptr,       box_elements(map) * map.item,    barrier, {},
+            line};
   memcpy(load.at, at, sizeof(load.at));
   start(load);
 }
 
 void bulk_copy(void* to, const void* from, int bytes, void* barrier, int line) {
-  start({block.running, static_cast<unsigned char*>(to), {}, {}, static_cast<const unsigned char*>(from),
-         bytes, barrier, {}, line});
+  start({block.running,
+         static_cast<unsigned char*>(to),
+         {},
+         {},
+         static_cast<const unsigned char*>(from),
+         bytes,
+         barrier,
+         {},
+         line});
 }
 
 bool advance_bulk() {

@@ -44,7 +44,8 @@ Call read_call(const char* path) {
       Call::Argument argument;
       TensorMap& map = argument.map;
       argument.is_map = true;
-      words >> argument.region >> argument.value >> map.number >> map.item >> map.swizzle >> map.rank;
+      words >> argument.region >> argument.value >> map.number >> map.item >> map.swizzle >>
+          map.rank;
       for (int i = 0; i < map.rank; ++i) words >> map.shape[i];
       for (int i = 0; i + 1 < map.rank; ++i) words >> map.strides[i];
       for (int i = 0; i < map.rank; ++i) words >> map.box[i];

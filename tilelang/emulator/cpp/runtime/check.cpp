@@ -105,8 +105,8 @@ struct Suspect {
   int other_thread = 0;
 } suspect;
 
-void report_race(const Fiber& fiber, Site site, const char* access, Site other_site, int other_thread,
-                 const char* other_access, Spot spot) {
+void report_race(const Fiber& fiber, Site site, const char* access, Site other_site,
+                 int other_thread, const char* other_access, Spot spot) {
   Report report("race", site, &fiber);
   report.site("other_", other_site).thread("other_", other_thread);
   report.text("access", access).text("other_access", other_access);
@@ -132,7 +132,8 @@ void remember_read(Cell& cell, const Mark& mark) {
 void check_read(const Fiber& fiber, Cell& cell, Spot spot, Site site) {
   const int me = fiber.number;
   if (cell.write.epoch < block_epoch && cell.flight.value == 0) {
-    if (spot.region == nullptr) Report("uninitialised", site, &fiber).number("offset", spot.offset).send();
+    if (spot.region == nullptr)
+      Report("uninitialised", site, &fiber).number("offset", spot.offset).send();
   } else if (!is_before(cell.write, me)) {
     report_race(fiber, site, "read", cell.write.site, cell.write.thread,
                 cell.atomic ? "atomic update" : "write", spot);
@@ -140,8 +141,8 @@ void check_read(const Fiber& fiber, Cell& cell, Spot spot, Site site) {
   remember_read(cell, mark_of(fiber, site));
 }
 
-void check_write(const Fiber& fiber, Cell& cell, const unsigned char* place, size_t bytes, Spot spot,
-                 Access access, Site site) {
+void check_write(const Fiber& fiber, Cell& cell, const unsigned char* place, size_t bytes,
+                 Spot spot, Access access, Site site) {
   const int me = fiber.number;
   const bool is_atomic = access == Access::atomic;
   const bool is_ordered = cell.write.epoch < block_epoch || is_before(cell.write, me);
@@ -312,7 +313,8 @@ void settle_suspect() {
 }
 
 // Of an instruction that can only mean shared memory.
-void report_not_shared(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site) {
+void report_not_shared(const Fiber& fiber, const void* place, size_t bytes, Access access,
+                       Site site) {
   Report report("outside", site, &fiber);
   report.text("access", word(access)).number("bytes", long(bytes)).address(place, true).send();
   abandon_block();
@@ -324,8 +326,8 @@ void report_outside(const Fiber& fiber, const void* place, size_t bytes, Access 
   abandon_block();
 }
 
-void report_misaligned(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site,
-                       size_t alignment) {
+void report_misaligned(const Fiber& fiber, const void* place, size_t bytes, Access access,
+                       Site site, size_t alignment) {
   Report report("misaligned", site, &fiber);
   report.text("access", word(access)).number("alignment", long(alignment));
   report.number("bytes", long(bytes)).address(place, false).send();

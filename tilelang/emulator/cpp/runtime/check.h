@@ -49,10 +49,11 @@ void end_flight(const Fiber& fiber, const void* place, size_t bytes, Site site);
 // Two writes of one value are no mistake: decided when the second one has happened.
 void settle_suspect();
 
-[[noreturn]] void report_outside(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site);
-[[noreturn]] void report_not_shared(const Fiber& fiber, const void* place, size_t bytes, Access access,
-                                    Site site);
-[[noreturn]] void report_misaligned(const Fiber& fiber, const void* place, size_t bytes, Access access,
-                                    Site site, size_t alignment);
+[[noreturn]] void report_outside(const Fiber& fiber, const void* place, size_t bytes, Access access,
+                                 Site site);
+[[noreturn]] void report_not_shared(const Fiber& fiber, const void* place, size_t bytes,
+                                    Access access, Site site);
+[[noreturn]] void report_misaligned(const Fiber& fiber, const void* place, size_t bytes,
+                                    Access access, Site site, size_t alignment);
 
 }  // namespace tl::emulator

@@ -13,7 +13,8 @@ void copy_async(uint32_t address, const void* from, int bytes, int size, int lin
   const Site site = Site::at_line(line);
   auto* to = static_cast<unsigned char*>(shared_pointer(address));
   const size_t n = size_t(bytes);
-  if (reinterpret_cast<uintptr_t>(to) % n != 0) report_misaligned(me, to, n, Access::write, site, n);
+  if (reinterpret_cast<uintptr_t>(to) % n != 0)
+    report_misaligned(me, to, n, Access::write, site, n);
   if (size > 0 && reinterpret_cast<uintptr_t>(from) % n != 0)
     report_misaligned(me, from, n, Access::read, site, n);
   if (size > 0) touch(me, from, size_t(size), Access::read, site);

@@ -10,13 +10,17 @@ namespace tl::emulator {
 struct f16 {
   static constexpr int bits = 16;
   using number = float;
-  static float get(const void* r, int i) { return tl_half_to_float(static_cast<const uint16_t*>(r)[i]); }
+  static float get(const void* r, int i) {
+    return tl_half_to_float(static_cast<const uint16_t*>(r)[i]);
+  }
   static void put(void* r, int i, float x) { static_cast<uint16_t*>(r)[i] = tl_float_to_half(x); }
 };
 struct bf16 {
   static constexpr int bits = 16;
   using number = float;
-  static float get(const void* r, int i) { return tl_bfloat_to_float(static_cast<const uint16_t*>(r)[i]); }
+  static float get(const void* r, int i) {
+    return tl_bfloat_to_float(static_cast<const uint16_t*>(r)[i]);
+  }
 };
 struct tf32 {  // the lower 13 bits of a float are not looked at
   static constexpr int bits = 32;
@@ -25,7 +29,8 @@ struct tf32 {  // the lower 13 bits of a float are not looked at
     return tl_float_of_bits(static_cast<const uint32_t*>(r)[i] & ~0x1fffu);
   }
 };
-template <class T, int width> struct plain {
+template <class T, int width>
+struct plain {
   static constexpr int bits = width;
   using number = T;
   static T get(const void* r, int i) { return static_cast<const T*>(r)[i]; }
@@ -34,14 +39,16 @@ template <class T, int width> struct plain {
 using f32 = plain<float, 32>;
 using f64 = plain<double, 64>;
 using s32 = plain<int, 32>;
-template <class T> struct byte {
+template <class T>
+struct byte {
   static constexpr int bits = 8;
   using number = int;
   static int get(const void* r, int i) { return static_cast<const T*>(r)[i]; }
 };
 using s8 = byte<int8_t>;
 using u8 = byte<uint8_t>;
-template <bool is_signed> struct nibble {
+template <bool is_signed>
+struct nibble {
   static constexpr int bits = 4;
   using number = int;
   static int get(const void* r, int i) {

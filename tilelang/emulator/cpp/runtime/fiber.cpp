@@ -84,7 +84,8 @@ char* make_stack(int) {
 }
 
 void* prepare_stack(char* stack, void (*entry)()) {
-  auto* top = reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(stack + stack_bytes) & ~15ull);
+  auto* top =
+      reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(stack + stack_bytes) & ~15ull);
 #if defined(__x86_64__)
   *--top = 0;  // where `entry` would return to: it never does
   *--top = reinterpret_cast<uint64_t>(entry);

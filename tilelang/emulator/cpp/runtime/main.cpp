@@ -1,5 +1,6 @@
-// The process that runs one call of a kernel: loads its library, and spreads the blocks of each launch over
-// processes of their own, so that static shared memory is a block's own and a crash ends no one else.
+// The process that runs one call of a kernel: loads its library, and spreads the blocks of each
+// launch over processes of their own, so that static shared memory is a block's own and a crash
+// ends no one else.
 //
 // Exit status: 0 when all blocks ended, 1 when something was reported that ended one, 4 for a call
 // that cannot be made.
@@ -41,13 +42,14 @@ void map_memory(const Call& call) {
   for (const Call::Range& range : call.ranges) {
     const size_t start = range.offset / page * page, bytes = range.offset - start + range.bytes;
     const size_t mapped = std::max(page, (bytes + page - 1) / page * page), guard = 1 << 20;
-    auto* place = static_cast<unsigned char*>(
-        mmap(nullptr, mapped + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    if (place == MAP_FAILED ||
-        mmap(place + guard, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
-             off_t(start)) == MAP_FAILED)
+    auto* place =
+        static_cast<unsigned char*>(mmap(nullptr, mapped + 2 * guard, PROT_NONE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (place == MAP_FAILED || mmap(place + guard, mapped, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_FIXED, file, off_t(start)) == MAP_FAILED)
       give_up("no memory for " + range.name);
-    regions.push_back({range.name, place + guard + (range.offset - start), range.bytes, range.is_written});
+    regions.push_back(
+        {range.name, place + guard + (range.offset - start), range.bytes, range.is_written});
   }
   close(file);
 }
@@ -92,7 +94,8 @@ void fill_arguments(Call& call) {
         continue;
       }
       auto* slot = new uint64_t(argument.value);
-      if (argument.region >= 0) *slot = reinterpret_cast<uint64_t>(regions[size_t(argument.region)].start);
+      if (argument.region >= 0)
+        *slot = reinterpret_cast<uint64_t>(regions[size_t(argument.region)].start);
       call.launches[i].arguments.push_back(slot);
     }
 }
@@ -119,7 +122,8 @@ void run(const Launch& launch, unsigned workers) {
   make_arena(launch.arena_bytes);
   reset_shared(uint32_t(launch.blocks()));
   // The barrier of a grid needs all blocks at once.
-  const uint64_t wanted = launch.cooperative ? launch.blocks() : std::min<uint64_t>(workers, launch.blocks());
+  const uint64_t wanted =
+      launch.cooperative ? launch.blocks() : std::min<uint64_t>(workers, launch.blocks());
   fflush(stdout);
   for (uint64_t i = 0; i < wanted; ++i) {
     const pid_t child = fork();

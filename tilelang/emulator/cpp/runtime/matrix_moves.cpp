@@ -53,7 +53,8 @@ void load(void* const* lanes) {
       for (int half = 0; half < 2; ++half) {
         int row, column;
         element(i, lane.transposed, half, row, column);
-        if (rows[8 * matrix + row] != nullptr) memcpy(&halves[half], rows[8 * matrix + row] + 2 * column, 2);
+        if (rows[8 * matrix + row] != nullptr)
+          memcpy(&halves[half], rows[8 * matrix + row] + 2 * column, 2);
       }
       lane.registers[matrix] = halves[0] | uint32_t(halves[1]) << 16;
     }
@@ -71,7 +72,8 @@ void store(void* const* lanes) {
         int row, column;
         element(i, lane.transposed, half, row, column);
         const auto value = uint16_t(lane.registers[matrix] >> 16 * half);
-        if (rows[8 * matrix + row] != nullptr) memcpy(rows[8 * matrix + row] + 2 * column, &value, 2);
+        if (rows[8 * matrix + row] != nullptr)
+          memcpy(rows[8 * matrix + row] + 2 * column, &value, 2);
       }
   }
 }
@@ -79,13 +81,18 @@ void store(void* const* lanes) {
 }  // namespace
 
 void load_matrices(int count, bool transposed, uint32_t* registers, uint32_t row, int line) {
-  Lane lane{block.running, static_cast<unsigned char*>(shared_pointer(row)), registers, count, line, transposed};
+  Lane lane{block.running, static_cast<unsigned char*>(shared_pointer(row)), registers, count, line,
+            transposed};
   warp_together(~0u, &lane, load, "ldmatrix", line);
 }
 
 void store_matrices(int count, bool transposed, uint32_t row, const uint32_t* registers, int line) {
-  Lane lane{block.running, static_cast<unsigned char*>(shared_pointer(row)),
-            const_cast<uint32_t*>(registers), count, line, transposed};
+  Lane lane{block.running,
+            static_cast<unsigned char*>(shared_pointer(row)),
+            const_cast<uint32_t*>(registers),
+            count,
+            line,
+            transposed};
   warp_together(~0u, &lane, store, "stmatrix", line);
 }
 

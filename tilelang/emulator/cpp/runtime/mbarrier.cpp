@@ -34,13 +34,16 @@ std::unordered_map<void*, Barrier> barriers;
 
 Barrier& find(void* place, int line) {
   settle_suspect();
-  if (shared_offset(place, 8) < 0) report_not_shared(*block.running, place, 8, Access::atomic, Site::at_line(line));
+  if (shared_offset(place, 8) < 0)
+    report_not_shared(*block.running, place, 8, Access::atomic, Site::at_line(line));
   const auto found = barriers.find(place);
   if (found == barriers.end()) reject("an mbarrier is used that nobody has initialised", line);
   return found->second;
 }
 
-bool is_over(const Barrier& barrier, int parity) { return (barrier.phase & 1) != uint32_t(parity & 1); }
+bool is_over(const Barrier& barrier, int parity) {
+  return (barrier.phase & 1) != uint32_t(parity & 1);
+}
 
 void advance(Barrier& barrier) {
   if (barrier.pending > 0 || barrier.bytes != 0) return;
@@ -64,7 +67,8 @@ void advance(Barrier& barrier) {
 
 void mbarrier_init(void* place, int count, int line) {
   settle_suspect();
-  if (shared_offset(place, 8) < 0) report_not_shared(*block.running, place, 8, Access::write, Site::at_line(line));
+  if (shared_offset(place, 8) < 0)
+    report_not_shared(*block.running, place, 8, Access::write, Site::at_line(line));
   Barrier made;
   made.count = made.pending = count;
   barriers[place] = made;
@@ -119,8 +123,9 @@ void reset_mbarriers() { barriers.clear(); }
 std::string describe_mbarrier(const Fiber& fiber) {
   const Barrier& barrier = barriers[fiber.mbarrier];
   return "at an mbarrier for phase " + std::to_string(barrier.phase) + " (parity " +
-         std::to_string(fiber.parity) + "), which lacks " + std::to_string(barrier.pending) + " of " +
-         std::to_string(barrier.count) + " arrivals and " + std::to_string(barrier.bytes) + " bytes";
+         std::to_string(fiber.parity) + "), which lacks " + std::to_string(barrier.pending) +
+         " of " + std::to_string(barrier.count) + " arrivals and " + std::to_string(barrier.bytes) +
+         " bytes";
 }
 
 }  // namespace tl::emulator

@@ -1,5 +1,5 @@
-// Barriers in shared memory (PTX ISA, mbarrier): a phase is over when all arrivals and all announced
-// bytes have come; then the next one begins.
+// Barriers in shared memory (PTX ISA, mbarrier): a phase is over when all arrivals and all
+// announced bytes have come; then the next one begins.
 #pragma once
 #include "check.h"
 

@@ -54,7 +54,8 @@ long shared_offset(const void* place, size_t bytes) {
   const uintptr_t at = number(place), in_arena = at - number(arena_start);
   if (in_arena < arena_size) return in_arena + bytes <= arena_size ? long(in_arena) : -1;
   const uintptr_t in_static = at - number(static_start);
-  if (in_static < static_size) return in_static + bytes <= static_size ? long(arena_size + in_static) : -1;
+  if (in_static < static_size)
+    return in_static + bytes <= static_size ? long(arena_size + in_static) : -1;
   return -1;
 }
 
@@ -66,7 +67,8 @@ uint32_t shared_address(const void* place) {
 
 void* shared_pointer(uint32_t address) {
   // Signed: an index may lead before the start, and has to be seen there.
-  if (address >= static_window && address < 2 * static_window) return static_start + (address - static_window);
+  if (address >= static_window && address < 2 * static_window)
+    return static_start + (address - static_window);
   return arena_start + int32_t(address);
 }
 

@@ -17,7 +17,8 @@ struct Lane {
   const void *a, *b;
 };
 
-template <int m, int k, class D, class A, class B> void multiply(void* const* lanes) {
+template <int m, int k, class D, class A, class B>
+void multiply(void* const* lanes) {
   using number = typename D::number;
   constexpr int n = 8, row_blocks = m / 8, per_word = A::bits >= 32 ? 1 : 32 / A::bits;
   static_assert(A::bits == B::bits, "A and B have elements of one size");
@@ -33,7 +34,8 @@ template <int m, int k, class D, class A, class B> void multiply(void* const* la
     }
     for (int i = 0; i < k * n / 32; ++i)
       b[(4 * (i / per_word) + t) * per_word + i % per_word][g] = number(B::get(mine.b, i));
-    for (int i = 0; i < m * n / 32; ++i) d[g + 8 * (i / 2)][2 * t + i % 2] = number(D::get(mine.d, i));
+    for (int i = 0; i < m * n / 32; ++i)
+      d[g + 8 * (i / 2)][2 * t + i % 2] = number(D::get(mine.d, i));
   }
   for (int row = 0; row < m; ++row)
     for (int step = 0; step < k; ++step)
@@ -48,10 +50,10 @@ template <int m, int k, class D, class A, class B> void multiply(void* const* la
 
 }  // namespace
 
-#define TL_MMA(name, m, k, D, A, B)                                    \
-  void name(void* d, const void* a, const void* b, int line) {         \
-    Lane lane{d, a, b};                                                \
-    warp_together(~0u, &lane, multiply<m, k, D, A, B>, #name, line);   \
+#define TL_MMA(name, m, k, D, A, B)                                  \
+  void name(void* d, const void* a, const void* b, int line) {       \
+    Lane lane{d, a, b};                                              \
+    warp_together(~0u, &lane, multiply<m, k, D, A, B>, #name, line); \
   }
 #include <emulator/mma_rows.h>
 

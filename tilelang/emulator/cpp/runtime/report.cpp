@@ -39,9 +39,7 @@ std::string triple(Index i) {
 
 }  // namespace
 
-Site Site::at_code(uintptr_t address) {
-  return {uint32_t(address - library_start) | 0x80000000u};
-}
+Site Site::at_code(uintptr_t address) { return {uint32_t(address - library_start) | 0x80000000u}; }
 
 Report::Report(const char* kind, Site place, const Fiber* fiber)
     : identity_(kind), json_("{\"kind\":" + quoted(kind)) {
@@ -76,7 +74,8 @@ Report& Report::thread(const char* prefix, int number) {
 
 Report& Report::address(const void* place, bool is_shared) {
   const auto* at = static_cast<const unsigned char*>(place);
-  json_ += ",\"shared\":[" + std::to_string(at - arena()) + "," + std::to_string(shared_bytes()) + "]";
+  json_ +=
+      ",\"shared\":[" + std::to_string(at - arena()) + "," + std::to_string(shared_bytes()) + "]";
   if (is_shared) return *this;
   json_ += ",\"tensors\":{";
   for (const Region& region : regions) {
@@ -112,7 +111,8 @@ void on_fault(int signal_number, siginfo_t* info, void* context) {
 #else
   const auto code = uintptr_t(static_cast<ucontext_t*>(context)->uc_mcontext.pc);
 #endif
-  Report report("fault", in_library(code) ? Site::at_code(code + 1) : Site::at_line(0), block.running);
+  Report report("fault", in_library(code) ? Site::at_code(code + 1) : Site::at_line(0),
+                block.running);
   report.number("signal", signal_number);
   if (signal_number == SIGSEGV || signal_number == SIGBUS) report.address(info->si_addr, false);
   report.send();
@@ -128,10 +128,11 @@ void catch_faults() {
   alternative.ss_sp = stack;
   alternative.ss_size = sizeof(stack);
   sigaltstack(&alternative, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(number, &action, nullptr);
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigaction(number, &action, nullptr);
 }
 
 }  // namespace tl::emulator

@@ -36,7 +36,8 @@ void combine_shuffle(void* const* lanes) {
   for (int i = 0; i < 32; ++i) {
     if (lanes[i] == nullptr) continue;
     Parcel& mine = parcel(lanes, i);
-    mine.result = uint32_t(lanes[mine.place] == nullptr ? mine.value : parcel(lanes, mine.place).value);
+    mine.result =
+        uint32_t(lanes[mine.place] == nullptr ? mine.value : parcel(lanes, mine.place).value);
   }
 }
 
@@ -90,7 +91,8 @@ void reject(const Meeting& meeting, const char* what, int line) {
   abandon_block();
 }
 
-void together(uint32_t mask, void* brought, Combine combine, const char* what, int line, bool orders) {
+void together(uint32_t mask, void* brought, Combine combine, const char* what, int line,
+              bool orders) {
   settle_suspect();
   Fiber* me = block.running;
   Warp& warp = warps[size_t(me->warp)];
@@ -127,7 +129,8 @@ void sync_warp(uint32_t mask, int line) {
 
 namespace {
 
-uint32_t exchange(uint32_t mask, uint64_t value, int place, Combine combine, const char* what, int line) {
+uint32_t exchange(uint32_t mask, uint64_t value, int place, Combine combine, const char* what,
+                  int line) {
   Parcel mine{value, place, 0};
   warp_together(mask, &mine, combine, what, line);
   return mine.result;
@@ -157,7 +160,8 @@ void warps_lost(const Fiber& fiber) {
   Warp& warp = warps[size_t(fiber.warp)];
   warp.live &= ~(1u << fiber.lane);
   for (size_t i = warp.meetings.size(); i-- > 0;)
-    if ((warp.meetings[i].came & warp.live) == (warp.meetings[i].mask & warp.live)) complete(fiber.warp, i, nullptr);
+    if ((warp.meetings[i].came & warp.live) == (warp.meetings[i].mask & warp.live))
+      complete(fiber.warp, i, nullptr);
 }
 
 }  // namespace tl::emulator

@@ -47,7 +47,8 @@ const void* element(const void* start, const MatrixLayout& layout, int row, int 
   long offset;
   if (layout.major == 0) {
     offset = row / 8 * long(layout.stride) + row % 8 * span;
-    offset += layout.swizzle == 0 ? step / piece * long(layout.leading) + step % piece * bytes : step * bytes;
+    offset += layout.swizzle == 0 ? step / piece * long(layout.leading) + step % piece * bytes
+                                  : step * bytes;
   } else {
     const int across = span / bytes;  // elements of m or n in one row of an atom
     const long by_row = layout.swizzle == 0 ? layout.stride : layout.leading;
@@ -58,7 +59,8 @@ const void* element(const void* start, const MatrixLayout& layout, int row, int 
       swizzled(reinterpret_cast<uintptr_t>(start) + uintptr_t(offset), layout.swizzle));
 }
 
-template <int k, class D, class A, class B> void multiply(const Operation& operation) {
+template <int k, class D, class A, class B>
+void multiply(const Operation& operation) {
   using number = typename D::number;
   const Wgmma& what = operation.what;
   constexpr int m = 64, per_word = 32 / A::bits, bytes = A::bits / 8;
@@ -78,27 +80,33 @@ template <int k, class D, class A, class B> void multiply(const Operation& opera
       b[step][column] = number(B::get(element(what.b, what.b_layout, column, step, bytes), 0));
   for (int thread = 0; thread < group_threads; ++thread)
     for (int i = 0; i < what.n / 2; ++i)
-      d[16 * (thread / 32) + thread % 32 / 4 + 8 * (i / 2 % 2)][8 * (i / 4) + 2 * (thread % 4) + i % 2] =
-          what.scale_d == 0 ? number(0) : number(D::get(operation.d[thread], i));
+      d[16 * (thread / 32) + thread % 32 / 4 + 8 * (i / 2 % 2)]
+       [8 * (i / 4) + 2 * (thread % 4) + i % 2] =
+           what.scale_d == 0 ? number(0) : number(D::get(operation.d[thread], i));
   for (int row = 0; row < m; ++row)
     for (int step = 0; step < k; ++step)
-      for (int column = 0; column < what.n; ++column) d[row][column] += a[row][step] * b[step][column];
+      for (int column = 0; column < what.n; ++column)
+        d[row][column] += a[row][step] * b[step][column];
   for (int thread = 0; thread < group_threads; ++thread)
     for (int i = 0; i < what.n / 2; ++i)
       D::put(operation.d[thread], i,
-             d[16 * (thread / 32) + thread % 32 / 4 + 8 * (i / 2 % 2)][8 * (i / 4) + 2 * (thread % 4) + i % 2]);
+             d[16 * (thread / 32) + thread % 32 / 4 + 8 * (i / 2 % 2)]
+              [8 * (i / 4) + 2 * (thread % 4) + i % 2]);
 }
 
 // Reads of shared operands, told to the checks where the instruction is issued.
-void touch_operand(const void* start, const MatrixLayout& layout, int rows, int k, int bytes, Site site) {
+void touch_operand(const void* start, const MatrixLayout& layout, int rows, int k, int bytes,
+                   Site site) {
   if (!checking()) return;
   for (int row = 0; row < rows; ++row)
     for (int step = 0; step < k; ++step)
-      touch_shared(*block.running, element(start, layout, row, step, bytes), size_t(bytes), Access::read, site);
+      touch_shared(*block.running, element(start, layout, row, step, bytes), size_t(bytes),
+                   Access::read, site);
 }
 
 // All threads of a warp group meet; the last one runs `finish`.
-template <class F> void together(const char* doing, int line, F finish) {
+template <class F>
+void together(const char* doing, int line, F finish) {
   settle_suspect();
   Fiber* me = block.running;
   const size_t number = size_t(me->number / group_threads);
@@ -121,7 +129,8 @@ template <class F> void together(const char* doing, int line, F finish) {
   for (Fiber* fiber : released) make_ready(fiber);
 }
 
-void issue(const Wgmma& what, int k, int bytes, void (*run)(const Operation&), const char* name, int line) {
+void issue(const Wgmma& what, int k, int bytes, void (*run)(const Operation&), const char* name,
+           int line) {
   const size_t number = size_t(block.running->number / group_threads);
   while (groups.size() <= number) groups.push_back(std::make_unique<Group>());
   Operation& next = groups[number]->next;
@@ -131,7 +140,8 @@ void issue(const Wgmma& what, int k, int bytes, void (*run)(const Operation&), c
   together(name, line, [&](Group& group) {
     group.next.what = what;
     group.next.run = run;
-    if (!what.a_in_registers) touch_operand(what.a, what.a_layout, 64, k, bytes, Site::at_line(line));
+    if (!what.a_in_registers)
+      touch_operand(what.a, what.a_layout, 64, k, bytes, Site::at_line(line));
     touch_operand(what.b, what.b_layout, what.n, k, bytes, Site::at_line(line));
     group.open.push_back(group.next);
   });
@@ -155,9 +165,9 @@ void wgmma_wait(int count, int line) {
 
 void reset_wgmma() { groups.clear(); }
 
-#define TL_WGMMA(suffix, k, D, A, B)                                                      \
-  void wgmma_##suffix(const Wgmma& what, int line) {                                      \
-    issue(what, k, A::bits / 8, multiply<k, D, A, B>, "wgmma " #suffix, line);            \
+#define TL_WGMMA(suffix, k, D, A, B)                                           \
+  void wgmma_##suffix(const Wgmma& what, int line) {                           \
+    issue(what, k, A::bits / 8, multiply<k, D, A, B>, "wgmma " #suffix, line); \
   }
 #include <emulator/wgmma_rows.h>
 

@@ -35,12 +35,19 @@ template <class T> TL_DEVICE T nan();
 template <> TL_DEVICE float nan<float>() { return __int_as_float(0x7fffffff); }
 template <> TL_DEVICE double nan<double>() { return __longlong_as_double(0x7fffffffffffffffll); }
 
-// Python's division and remainder: rounded toward negative infinity.
+// Python's division and remainder: rounded toward negative infinity. The lowest number divided by -1
+// is itself, which C++ leaves open.
 template <class T> TL_DEVICE T floordiv(T a, T b) {
+  if constexpr (T(-1) < T(0)) {
+    if (b == T(-1)) return T(uint64(0) - uint64(a));
+  }
   T quotient = a / b;
   return quotient - T((a % b != 0) && ((a < 0) != (b < 0)));
 }
 template <class T> TL_DEVICE T floormod(T a, T b) {
+  if constexpr (T(-1) < T(0)) {
+    if (b == T(-1)) return T(0);
+  }
   T remainder = a % b;
   return (remainder != 0 && ((remainder < 0) != (b < 0))) ? remainder + b : remainder;
 }

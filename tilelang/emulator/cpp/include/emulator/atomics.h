@@ -10,20 +10,21 @@ __attribute__((no_sanitize("thread"))) static inline T tl_atomic(T* place, int l
   Word seen = __atomic_load_n(word, __ATOMIC_RELAXED), made;
   do {
     made = tl_same_bits<Word>(change(tl_same_bits<T>(seen)));
-  } while (!__atomic_compare_exchange_n(word, &seen, made, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  } while (
+      !__atomic_compare_exchange_n(word, &seen, made, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
   return tl_same_bits<T>(seen);
 }
-#define TL_ATOMIC(name, T, Word, expression)                                    \
-  static inline T name(TL_ATOMIC_ARGUMENTS(T)) {                                \
+#define TL_ATOMIC(name, T, Word, expression)                                                   \
+  static inline T name(TL_ATOMIC_ARGUMENTS(T)) {                                               \
     return tl_atomic<T, Word>(place, line, [=](T old) { return static_cast<T>(expression); }); \
   }
-#define TL_ATOMICS_OF_INTEGER(T, Word)                        \
-  TL_ATOMIC(atomicAdd, T, Word, old + value)                  \
-  TL_ATOMIC(atomicMax, T, Word, old > value ? old : value)    \
-  TL_ATOMIC(atomicMin, T, Word, old < value ? old : value)    \
-  TL_ATOMIC(atomicAnd, T, Word, old & value)                  \
-  TL_ATOMIC(atomicOr, T, Word, old | value)                   \
-  TL_ATOMIC(atomicXor, T, Word, old ^ value)                  \
+#define TL_ATOMICS_OF_INTEGER(T, Word)                     \
+  TL_ATOMIC(atomicAdd, T, Word, old + value)               \
+  TL_ATOMIC(atomicMax, T, Word, old > value ? old : value) \
+  TL_ATOMIC(atomicMin, T, Word, old < value ? old : value) \
+  TL_ATOMIC(atomicAnd, T, Word, old& value)                \
+  TL_ATOMIC(atomicOr, T, Word, old | value)                \
+  TL_ATOMIC(atomicXor, T, Word, old ^ value)               \
   TL_ATOMIC(atomicExch, T, Word, value)
 TL_ATOMICS_OF_INTEGER(int, unsigned)
 TL_ATOMICS_OF_INTEGER(unsigned, unsigned)
@@ -35,13 +36,16 @@ TL_ATOMIC(atomicExch, float, unsigned, value)
 #undef TL_ATOMICS_OF_INTEGER
 
 // A failed exchange lets others run: it may be a lock that one of them holds.
-template <class T> static inline T tl_atomic_cas(T* place, T compare, T value, int line) {
-  const T old = tl_atomic<T, T>(place, line, [=](T seen) { return seen == compare ? value : seen; });
+template <class T>
+static inline T tl_atomic_cas(T* place, T compare, T value, int line) {
+  const T old =
+      tl_atomic<T, T>(place, line, [=](T seen) { return seen == compare ? value : seen; });
   if (old != compare) tl::emulator::yield(line);
   return old;
 }
 static inline int atomicCAS(int* place, int compare, int value, TL_HERE) {
-  return int(tl_atomic_cas(reinterpret_cast<unsigned*>(place), unsigned(compare), unsigned(value), line));
+  return int(
+      tl_atomic_cas(reinterpret_cast<unsigned*>(place), unsigned(compare), unsigned(value), line));
 }
 static inline unsigned atomicCAS(unsigned* place, unsigned compare, unsigned value, TL_HERE) {
   return tl_atomic_cas(place, compare, value, line);

@@ -18,7 +18,9 @@ static inline uint32_t tl_bits_of_float(float x) {
   return bits;
 }
 
-static inline float tl_bfloat_to_float(uint16_t bits) { return tl_float_of_bits(uint32_t(bits) << 16); }
+static inline float tl_bfloat_to_float(uint16_t bits) {
+  return tl_float_of_bits(uint32_t(bits) << 16);
+}
 static inline uint16_t tl_float_to_bfloat(float x) {
   const uint32_t bits = tl_bits_of_float(x);
   if (x != x) return 0x7fff;
@@ -39,7 +41,8 @@ static inline float tl_half_to_float(uint16_t bits) {
   return tl_float_of_bits(tl_bits_of_float(value) | sign);
 }
 static inline uint16_t tl_float_to_half(float x) {
-  const uint32_t bits = tl_bits_of_float(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  const uint32_t bits = tl_bits_of_float(x), sign = bits >> 16 & 0x8000,
+                 magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return 0x7fff;
   if (magnitude >= 0x477ff000) return uint16_t(sign | 0x7c00);
   if (magnitude < 0x38800000) {  // denormals count steps of 2^-24

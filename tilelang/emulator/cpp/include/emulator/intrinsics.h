@@ -2,7 +2,8 @@
 #pragma once
 #include <fenv.h>
 
-template <class To, class From> static inline To tl_same_bits(From from) {
+template <class To, class From>
+static inline To tl_same_bits(From from) {
   static_assert(sizeof(To) == sizeof(From), "the sizes are equal");
   To to;
   memcpy(&to, &from, sizeof(To));
@@ -16,7 +17,8 @@ static inline double __longlong_as_double(long long x) { return tl_same_bits<dou
 static inline long long __double_as_longlong(double x) { return tl_same_bits<long long>(x); }
 
 static inline double __hiloint2double(int high, int low) {
-  return __longlong_as_double((long long)((unsigned long long)unsigned(high) << 32 | unsigned(low)));
+  return __longlong_as_double(
+      (long long)((unsigned long long)unsigned(high) << 32 | unsigned(low)));
 }
 static inline int __double2hiint(double x) { return int(__double_as_longlong(x) >> 32); }
 static inline int __double2loint(double x) { return int(__double_as_longlong(x)); }
@@ -24,7 +26,10 @@ static inline unsigned __umulhi(unsigned a, unsigned b) {
   return unsigned((unsigned long long)a * b >> 32);
 }
 static inline int __mulhi(int a, int b) { return int((long long)a * b >> 32); }
-template <class T> static inline T __ldg(const T* place) { return *place; }
+template <class T>
+static inline T __ldg(const T* place) {
+  return *place;
+}
 
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -42,16 +47,16 @@ static inline unsigned __float2uint_rn(float x) {
 
 // --- toward zero; out of range gives the nearest value there is, and NaN 0 (PTX ISA, cvt) ---
 
-#define TL_TO_INTEGER(name, From, To, low, high, least, most)           \
-  static inline To name(From x) {                                       \
+#define TL_TO_INTEGER(name, From, To, low, high, least, most)                             \
+  static inline To name(From x) {                                                         \
     return x != x ? 0 : x <= (low) ? (least) : x >= (high) ? (most) : static_cast<To>(x); \
   }
-#define TL_TO_INTEGERS(prefix, From)                                                         \
-  TL_TO_INTEGER(__##prefix##2int_rz, From, int, From(-2147483648.0), From(2147483648.0),     \
-                -2147483647 - 1, 2147483647)                                                 \
-  TL_TO_INTEGER(__##prefix##2uint_rz, From, unsigned, From(0), From(4294967296.0), 0u, ~0u)  \
-  TL_TO_INTEGER(__##prefix##2ll_rz, From, long long, From(-0x1p63), From(0x1p63),            \
-                -0x7fffffffffffffffll - 1, 0x7fffffffffffffffll)                             \
+#define TL_TO_INTEGERS(prefix, From)                                                        \
+  TL_TO_INTEGER(__##prefix##2int_rz, From, int, From(-2147483648.0), From(2147483648.0),    \
+                -2147483647 - 1, 2147483647)                                                \
+  TL_TO_INTEGER(__##prefix##2uint_rz, From, unsigned, From(0), From(4294967296.0), 0u, ~0u) \
+  TL_TO_INTEGER(__##prefix##2ll_rz, From, long long, From(-0x1p63), From(0x1p63),           \
+                -0x7fffffffffffffffll - 1, 0x7fffffffffffffffll)                            \
   TL_TO_INTEGER(__##prefix##2ull_rz, From, unsigned long long, From(0), From(0x1p64), 0ull, ~0ull)
 TL_TO_INTEGERS(float, float)
 TL_TO_INTEGERS(double, double)
@@ -76,7 +81,8 @@ static inline int __dp4a(int a, int b, int c) {
 
 // --- stated rounding: the operation under another rounding mode of the processor ---
 
-template <class T, class F> __attribute__((noinline)) T tl_rounded(int mode, F operation) {
+template <class T, class F>
+__attribute__((noinline)) T tl_rounded(int mode, F operation) {
   fesetround(mode);
   volatile T out = operation();
   fesetround(FE_TONEAREST);
@@ -84,26 +90,27 @@ template <class T, class F> __attribute__((noinline)) T tl_rounded(int mode, F o
 }
 static inline float tl_fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 static inline double tl_fma(double x, double y, double z) { return ::fma(x, y, z); }
-#define TL_MODES(make) make(rn, FE_TONEAREST) make(rz, FE_TOWARDZERO) make(ru, FE_UPWARD) make(rd, FE_DOWNWARD)
+#define TL_MODES(make) \
+  make(rn, FE_TONEAREST) make(rz, FE_TOWARDZERO) make(ru, FE_UPWARD) make(rd, FE_DOWNWARD)
 // Operands go through volatile variables, or the compiler computes beforehand, to nearest.
-#define TL_BINARY_OF(prefix, T, name, op, mode, constant)                                    \
-  static inline T prefix##name##_##mode(T x, T y) {                                          \
-    volatile T a = x, b = y;                                                                 \
-    return tl_rounded<T>(constant, [&] { return a op b; });                                  \
+#define TL_BINARY_OF(prefix, T, name, op, mode, constant)   \
+  static inline T prefix##name##_##mode(T x, T y) {         \
+    volatile T a = x, b = y;                                \
+    return tl_rounded<T>(constant, [&] { return a op b; }); \
   }
-#define TL_ROUNDED_OF(prefix, T, fused, root, mode, constant)                                \
-  TL_BINARY_OF(prefix, T, add, +, mode, constant)                                            \
-  TL_BINARY_OF(prefix, T, sub, -, mode, constant)                                            \
-  TL_BINARY_OF(prefix, T, mul, *, mode, constant)                                            \
-  TL_BINARY_OF(prefix, T, div, /, mode, constant)                                            \
-  static inline T prefix##rcp_##mode(T x) { return prefix##div_##mode(T(1), x); }            \
-  static inline T prefix##sqrt_##mode(T x) {                                                 \
-    volatile T a = x;                                                                        \
-    return tl_rounded<T>(constant, [&] { return root(a); });                                 \
-  }                                                                                          \
-  static inline T fused##_##mode(T x, T y, T z) {                                            \
-    volatile T a = x, b = y, c = z;                                                          \
-    return tl_rounded<T>(constant, [&] { return ::tl_fma(T(a), T(b), T(c)); });            \
+#define TL_ROUNDED_OF(prefix, T, fused, root, mode, constant)                     \
+  TL_BINARY_OF(prefix, T, add, +, mode, constant)                                 \
+  TL_BINARY_OF(prefix, T, sub, -, mode, constant)                                 \
+  TL_BINARY_OF(prefix, T, mul, *, mode, constant)                                 \
+  TL_BINARY_OF(prefix, T, div, /, mode, constant)                                 \
+  static inline T prefix##rcp_##mode(T x) { return prefix##div_##mode(T(1), x); } \
+  static inline T prefix##sqrt_##mode(T x) {                                      \
+    volatile T a = x;                                                             \
+    return tl_rounded<T>(constant, [&] { return root(a); });                      \
+  }                                                                               \
+  static inline T fused##_##mode(T x, T y, T z) {                                 \
+    volatile T a = x, b = y, c = z;                                               \
+    return tl_rounded<T>(constant, [&] { return ::tl_fma(T(a), T(b), T(c)); });   \
   }
 #define TL_FLOATS(mode, constant) TL_ROUNDED_OF(__f, float, __fmaf, ::sqrtf, mode, constant)
 #define TL_DOUBLES(mode, constant) TL_ROUNDED_OF(__d, double, __fma, ::sqrt, mode, constant)
@@ -134,8 +141,10 @@ static inline void sincospif(float x, float* sine, float* cosine) {
 static inline float __fdividef(float x, float y) { return x / y; }
 
 // The C library has functions of these names for itself.
-#define TL_FAST_MATHS(make) make(exp) make(exp10) make(log) make(log2) make(log10) make(sin) make(cos) make(tan)
-#define TL_FAST_MATH(name) static inline float tl_##name##f(float x) { return ::name##f(x); }
+#define TL_FAST_MATHS(make) \
+  make(exp) make(exp10) make(log) make(log2) make(log10) make(sin) make(cos) make(tan)
+#define TL_FAST_MATH(name) \
+  static inline float tl_##name##f(float x) { return ::name##f(x); }
 TL_FAST_MATHS(TL_FAST_MATH)
 #undef TL_FAST_MATH
 #undef TL_FAST_MATHS

@@ -79,7 +79,8 @@ struct TensorMap {
   unsigned char* base;
   uint64_t shape[5], strides[4];
   uint32_t box[5];
-  uint16_t rank, swizzle, item, number;  // `number`: 0 integers, 1 float, 2 half, 3 bfloat16, 4 double
+  uint16_t rank, swizzle, item,
+      number;  // `number`: 0 integers, 1 float, 2 half, 3 bfloat16, 4 double
 };
 void bulk_load(void* to, const TensorMap& map, void* barrier, const int* at, int line);
 void bulk_store(const void* from, const TensorMap& map, bool adds, const int* at, int line);

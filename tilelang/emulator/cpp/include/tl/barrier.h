@@ -19,6 +19,8 @@ TL_DEVICE void fence_device(TL_HERE) { emulator::yield(line); }
 
 TL_DEVICE int syncthreads_and(int predicate, TL_HERE) { return __syncthreads_and(predicate, line); }
 TL_DEVICE int syncthreads_or(int predicate, TL_HERE) { return __syncthreads_or(predicate, line); }
-TL_DEVICE int syncthreads_count(int predicate, TL_HERE) { return __syncthreads_count(predicate, line); }
+TL_DEVICE int syncthreads_count(int predicate, TL_HERE) {
+  return __syncthreads_count(predicate, line);
+}
 
 }  // namespace tl

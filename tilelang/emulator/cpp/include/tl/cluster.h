@@ -1,5 +1,5 @@
-// Registers of warp groups and dependent launches, which change nothing here. Clusters of blocks are
-// refused before anything is compiled.
+// Registers of warp groups and dependent launches, which change nothing here. Clusters of blocks
+// are refused before anything is compiled.
 #pragma once
 #include <tl/common.h>
 
@@ -7,6 +7,7 @@ namespace tl {
 
 TL_DEVICE void pdl_sync() {}
 TL_DEVICE void pdl_trigger() {}
-template <int registers, int raises> TL_DEVICE void set_max_nreg() {}
+template <int registers, int raises>
+TL_DEVICE void set_max_nreg() {}
 
 }  // namespace tl

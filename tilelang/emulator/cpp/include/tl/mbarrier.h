@@ -11,7 +11,9 @@ struct __align__(8) mbarrier {
 TL_DEVICE void mbarrier_init(mbarrier& barrier, int count, TL_HERE) {
   emulator::mbarrier_init(&barrier, count, line);
 }
-TL_DEVICE void mbarrier_inval(mbarrier& barrier, TL_HERE) { emulator::mbarrier_inval(&barrier, line); }
+TL_DEVICE void mbarrier_inval(mbarrier& barrier, TL_HERE) {
+  emulator::mbarrier_inval(&barrier, line);
+}
 TL_DEVICE void cp_async_barrier_noinc(mbarrier& barrier, TL_HERE) {
   emulator::copy_async_arrive(&barrier, line);
 }

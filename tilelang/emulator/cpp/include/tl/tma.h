@@ -13,19 +13,19 @@ struct __align__(64) tensor_map {
 // Coordinates come innermost dimension first.
 #define TL_BULK(params, ...)                                                                     \
   template <eviction policy = eviction::normal>                                                  \
-  TL_DEVICE void tma_load(void* dst, const tensor_map& map, mbarrier& barrier, TL_UNPACK params,  \
+  TL_DEVICE void tma_load(void* dst, const tensor_map& map, mbarrier& barrier, TL_UNPACK params, \
                           emulator::Place p = emulator::Place::here()) {                         \
-    const int at[5] = {__VA_ARGS__};                                                              \
+    const int at[5] = {__VA_ARGS__};                                                             \
     emulator::bulk_load(dst, map.description, &barrier, at, p.line);                             \
   }                                                                                              \
   TL_DEVICE void tma_store(const void* src, const tensor_map& map, TL_UNPACK params,             \
                            emulator::Place p = emulator::Place::here()) {                        \
-    const int at[5] = {__VA_ARGS__};                                                              \
+    const int at[5] = {__VA_ARGS__};                                                             \
     emulator::bulk_store(src, map.description, false, at, p.line);                               \
   }                                                                                              \
   TL_DEVICE void tma_reduce_add(const void* src, const tensor_map& map, TL_UNPACK params,        \
                                 emulator::Place p = emulator::Place::here()) {                   \
-    const int at[5] = {__VA_ARGS__};                                                              \
+    const int at[5] = {__VA_ARGS__};                                                             \
     emulator::bulk_store(src, map.description, true, at, p.line);                                \
   }
 #define TL_UNPACK(...) __VA_ARGS__
@@ -43,6 +43,9 @@ TL_DEVICE void bulk_load(void* dst, const void* src, mbarrier& barrier, int byte
 TL_DEVICE void tma_prefetch(const tensor_map&) {}
 TL_DEVICE void bulk_commit() { emulator::bulk_commit(); }
 // A copy takes what it stores when it is waited for: both ways of waiting are one here.
-template <int groups, int read = 1> TL_DEVICE void bulk_wait() { emulator::bulk_wait(groups); }
+template <int groups, int read = 1>
+TL_DEVICE void bulk_wait() {
+  emulator::bulk_wait(groups);
+}
 
 }  // namespace tl
