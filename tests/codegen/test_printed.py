@@ -258,12 +258,12 @@ def test_refusal_names_the_operation():
     @T.prim_func
     def main(A: T.Tensor((64,), "uint32")):
         with T.Kernel(1, threads=64) as _:
-            T.rng_init(1)
-            A[T.get_thread_binding()] = T.rng_rand()
+            T.tcgen05_before_thread_sync()
+            A[T.get_thread_binding()] = T.cast(1, "uint32")
 
     with pytest.raises(CudaError) as refused:
         print_cuda(device_func(main))
     (found,) = refused.value.diagnostics
     assert found.code == "TL401"
-    assert found.message == "T.rng_init cannot be compiled for CUDA"
+    assert found.message == "T.tcgen05_before_thread_sync cannot be compiled for CUDA"
     assert found.span is not None and found.span.file == __file__

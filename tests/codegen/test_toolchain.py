@@ -11,10 +11,11 @@ from tests.support.device import device_func
 from tilelang.codegen.cuda import print_cuda
 from tilelang.codegen.source_map import Line, SourceMap
 from tilelang.options import make_options
-from tilelang.runtime import toolchain_cuda
+from tilelang.runtime import cuda_compiler
+from tilelang.runtime.cuda_compiler import find_nvcc
 from tilelang.runtime.nvrtc import find_nvrtc
 from tilelang.runtime.sass import disassemble
-from tilelang.runtime.toolchain_cuda import compile_cuda, find_nvcc, parse_resources
+from tilelang.runtime.toolchain_cuda import compile_cuda, parse_resources
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError
 
@@ -121,8 +122,8 @@ def test_fast_maths_is_a_flag(fast, opcode):
     ("nvcc", "no nvcc is installed, which compiles CUDA source"),
 ])  # fmt: skip
 def test_no_compiler(monkeypatch, wanted, message):
-    monkeypatch.setattr(toolchain_cuda, "find_nvrtc", lambda: None)
-    monkeypatch.setattr(toolchain_cuda, "find_nvcc", lambda: None)
+    monkeypatch.setattr(cuda_compiler, "find_nvrtc", lambda: None)
+    monkeypatch.setattr(cuda_compiler, "find_nvcc", lambda: None)
     with pytest.raises(CompileError) as error:
         compile_cuda(golden_source("scale"), SM_80, compiler=wanted)
     (found,) = error.value.diagnostics

@@ -116,6 +116,20 @@ def test_addresses_are_refused() -> None:
         tilelang.compile(through_pointer, target=TARGET, execution_backend="emulator")
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize(("value", "held"), [(1e39, np.inf), (-1e300, -np.inf), (0.5, 0.5)])
+def test_a_scalar_too_large_for_its_dtype_is_infinite(dtype: str, value: float, held: float) -> None:
+    @T.prim_func
+    def fill(A: T.Tensor((1,), "float32"), x: T.dtype(dtype)):
+        with T.Kernel(1, threads=32) as _:
+            A[0] = T.cast(x, "float32")
+
+    kernel = tilelang.compile(fill, target=TARGET, execution_backend="emulator")
+    A = np.zeros(1, np.float32)
+    kernel(A, value)
+    assert A[0] == held
+
+
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     kernel = tilelang.compile(turned, target=TARGET, execution_backend="emulator")

@@ -57,6 +57,34 @@ def promised(A: T.Tensor((n,), "float32")):
 
 
 @T.prim_func
+def unpromised(A: T.Tensor((n,), "float32")):
+    with T.Kernel(T.ceildiv(n, 64), threads=64) as bx:
+        for i in T.Parallel(64):
+            A[bx * 64 + i] = 1.0
+
+
+@T.prim_func
+def every_second(A: T.StridedTensor((n,), (2,), "float32")):
+    with T.Kernel(T.ceildiv(n, 64), threads=64) as bx:
+        for i in T.Parallel(64):
+            A[bx * 64 + i] = 1.0
+
+
+def with_its_own_dims() -> Any:
+    """A kernel whose variables are other ones each time."""
+    rows, pitch = T.dynamic("rows"), T.dynamic("pitch")
+
+    @T.prim_func
+    def main(A: T.StridedTensor((rows, 8), (pitch, 1), "float32")):
+        with T.Kernel(rows, threads=32) as bx:
+            T.assume(rows % 64 == 0)
+            for i in T.Parallel(8):
+                A[bx, i] = 1.0
+
+    return main.function
+
+
+@T.prim_func
 def nullable(
     A: T.Tensor((n,), "float32"), B: T.Tensor((n, m), "float32") = None,
     C: T.Tensor((m,), "float32") = None,

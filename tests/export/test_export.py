@@ -151,6 +151,20 @@ def test_a_compiler_that_fails(scale: Any, tmp_path: Path, monkeypatch: pytest.M
     assert caught.value.diagnostics[0].code == "TL806"
 
 
+@pytest.mark.parametrize("form", ["{wrapper} {compiler}", "{spaced}", "'{spaced}' -O1"])
+def test_a_compiler_may_be_several_words(
+    scale: Any, compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    wrapper, spaced = tmp_path / "ccache", tmp_path / "a folder" / "cc"
+    spaced.parent.mkdir()
+    wrapper.write_text('#!/bin/sh\nexec "$@"\n')
+    spaced.write_text(f'#!/bin/sh\nexec {compiler} "$@"\n')
+    for path in (wrapper, spaced):
+        path.chmod(0o755)
+    monkeypatch.setenv("CC", form.format(wrapper=wrapper, spaced=spaced, compiler=compiler))
+    assert scale.export(tmp_path / "out").exists()
+
+
 def test_a_place_that_cannot_be_written(scale: Any, compiler: str, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(OSError) as caught:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from tilelang.codegen.device_source import (
     TensorMap,
     Workspace,
 )
+from tilelang.runtime.export_signature import checks_of, quoted
+from tilelang.runtime.signature import make_signature
 from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Span
 
@@ -475,3 +479,59 @@ def test_what_cannot_be_in_one_file(tmp_path: Path, products: Any, message: str)
     (found,) = caught.value.diagnostics
     assert (found.code, found.message) == ("TL728", message)
     assert not (tmp_path / "out").exists()
+
+
+def test_kernels_that_differ_in_strides_or_promises_are_variants(
+    tmp_path: Path, compiler: str, host: Host
+) -> None:
+    """Their arguments read the same: `(n,) float32`."""
+    names = ("promised", "every_second", "unpromised")
+    library = export(tmp_path, *(product(name, exported="fill") for name in names))
+    rows = [tensor(64, dtype=FLOAT32), tensor(64, dtype=FLOAT32, strides=[2]),
+            tensor(65, dtype=FLOAT32)]  # fmt: skip
+    answers = host(library, [{"function": "fill", "args": [row]} for row in rows])
+    assert [a.launches[0]["symbol"] for a in answers] == [f"{name}_kernel" for name in names]
+
+
+def test_the_same_kernel_traced_again_is_a_build_of_the_same_variant() -> None:
+    first, again = (make_signature(kernels.with_its_own_dims()) for _ in range(2))
+    assert first.dims[0] is not again.dims[0]
+    assert checks_of(first) == checks_of(again)
+
+
+@pytest.mark.parametrize(
+    "name", ['say "k".so', "back\\slash.so", "new\nline.so", "-o.so", "é ü.so"]
+)
+def test_names_of_files_are_taken_as_they_are(
+    tmp_path: Path, compiler: str, host: Host, name: str
+) -> None:
+    library = export(tmp_path / name, product("scale", [SCALE]))
+    (answer,) = host(library, [call(*good())])
+    assert (answer.error, len(answer.launches)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", 'q"\\', "what??/n ??=", "tab\t bell\a1 nul\0009 esc\x1b[31m", "é\u202e"]
+)
+def test_a_c_string_is_what_it_was(tmp_path: Path, compiler: str, text: str) -> None:
+    (tmp_path / "k.c").write_text(
+        f"#include <stdio.h>\nint main(void) {{ static const char t[] = {quoted(text)}; "
+        "fwrite(t, 1, sizeof t - 1, stdout); return 0; }",
+        encoding="utf-8",
+    )
+    subprocess.run([compiler, "-std=gnu11", "k.c", "-o", "k"], cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "k"], capture_output=True, check=True).stdout
+    assert said == text.encode()
+    assert quoted(text).isprintable() and "?\\?" not in quoted(text)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_library_outlives_dlclose(tmp_path: Path, compiler: str) -> None:
+    """Helper threads of a kernel run its code for as long as the process does."""
+    library = export(tmp_path, product("scale", [SCALE]))
+    text = (
+        "import _ctypes, ctypes, sys, tvm_ffi\n"
+        "_ctypes.dlclose(ctypes.CDLL(sys.argv[1])._handle)\n"
+        "assert sys.argv[1] in open('/proc/self/maps').read()"
+    )
+    subprocess.run([sys.executable, "-c", text, str(library)], check=True)

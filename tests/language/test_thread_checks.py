@@ -44,6 +44,32 @@ WRONG = (
     ),
     (
         """
+            total = T.alloc_var("float32", init=0.0)
+            for k in T.serial(4):
+                total += A[(tx + 32 * k) % 128]
+            s[tx // 32] = total
+          # ^^^^^^^^^^^ warning[TL509] threads 0 and 1 both write `s[0]`
+        """,
+        "let one thread write it",
+    ),
+    (
+        """
+            for j in T.serial(1 + tx // 96):
+                s[tx % 16 + 64 * j] = A[tx]
+              # ^^^^^^^^^^^^^^^^^^^ warning[TL509] threads 0 and 16 both write `s[0]`
+        """,
+        "let one thread write it",
+    ),
+    (
+        """
+            for j in T.serial(tx // 64):
+                T.sync_threads()
+              # ^^^^^^^^^^^^^^^^ error[TL510] threads 0 to 63 never come
+        """,
+        "T.sync_threads(1, 64)",
+    ),
+    (
+        """
             if tx < 48:
                 s[tx % 32] = A[tx]
               # ^^^^^^^^^^ warning[TL509] threads 0 and 32 both write `s[0]`
@@ -91,6 +117,22 @@ WRONG = (
 RIGHT = (
     "            s[tx // 2] = A[tx // 2]",  # the same value
     "            s[tx ^ 1] = A[tx]",
+    # Loops that do not run at all, or as often as an outer one says, or only for some threads.
+    "            for i in T.serial(4):\n                for j in T.serial(i):\n"
+    "                    if tx < 64 + 64 * j + 64 * i:\n                        T.sync_threads()",
+    "            for i in T.serial(0):\n                if tx < 64:\n"
+    "                    T.sync_threads()",
+    "            for j in T.serial(tx // 64):\n                s[tx % 64] = A[tx]",
+    "            for k in T.serial(tx // 128 + 1):\n                T.sync_threads()",
+    "            for k in T.serial(4):\n                if bx == 0:\n                    break\n"
+    "                if tx < 64 + 64 * bx:\n                    T.sync_threads()",
+    # What a warp agreed on is the same in all of its threads.
+    "            own[0] = T.warp_reduce_sum(A[tx])\n            s[tx // 32] = own[0]",
+    "            s[tx // 32] = T.warp_reduce_sum(A[tx])",
+    "            one = T.alloc_var('float32', init=0.0)\n            one = A[tx]\n"
+    "            one = T.shfl_sync(one, 0)\n            s[tx // 32] = one * 2.0",
+    "            one = T.alloc_var('float32', init=0.0)\n            one = A[0]\n"
+    "            s[tx // 32] = one",
     "            s[0] = 1.0",
     "            if tx % 2 == 0:\n                s[tx // 2] = A[tx]",
     "            if tx == 0:\n                for k in T.serial(128):\n                    s[k] = A[k]",

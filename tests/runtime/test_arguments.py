@@ -154,6 +154,8 @@ WRONG: list[tuple[str, Signature, tuple[Any, ...], dict[str, Any], str, str, str
      "argument `n` of `scale` is 2.5, expected an integer of dtype int8", None),
     ("int range", WITH_SCALARS, (f32(4), 128, 1.0), {}, "TL718",
      "argument `n` of `scale` is 128, outside the range of int8 (-128 to 127)", None),
+    ("float range", WITH_SCALARS, (f32(4), 1, 10**400), {}, "TL718",
+     "argument `s` of `scale` is an integer beyond the range of float32", None),
     ("string", WITH_SCALARS, (f32(4), 1, "x"), {}, "TL718",
      "argument `s` of `scale` is 'x', expected a number of dtype float32", None),
     ("pointer", POINTER, ("x",), {}, "TL718",

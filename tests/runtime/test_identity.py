@@ -22,6 +22,9 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (package / name / "deep" / "a.py").write_text(name)
     (package / "top.py").write_text("top")
     (package / "ops" / "h.h").write_text("header")
+    (package / "runtime").mkdir()
+    for name in identity._FILES:
+        (package / name).write_text(name)
     monkeypatch.setattr(identity, "_PACKAGE", package)
     monkeypatch.setenv("TILELANG_CACHE_DIR", str(tmp_path / "cache"))
     forget()
@@ -39,7 +42,11 @@ def digest() -> str:
     return identity.compiler_digest()
 
 
-@pytest.mark.parametrize("file", ["top.py", "ops/h.h", "layouts/deep/a.py", "program/deep/a.py"])
+@pytest.mark.parametrize(
+    "file",
+    ["top.py", "ops/h.h", "layouts/deep/a.py", "program/deep/a.py", "runtime/toolchain_cuda.py",
+     "runtime/cuda_build.py"],
+)  # fmt: skip
 def test_another_text_is_another_compiler(compiler: Path, file: str) -> None:
     before = digest()
     times = (compiler / file).stat()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 import textwrap
@@ -14,10 +15,14 @@ import pytest
 import tilelang
 from tests.runtime_cuda import kernels
 from tilelang.codegen.cuda_artifact import CudaArtifact
-from tilelang.runtime import build, cuda, cuda_build
+from tilelang.options import CompileOptions
+from tilelang.runtime import build, cuda, cuda_build, cuda_compiler
 from tilelang.runtime.cache import KernelCache
 from tilelang.runtime.cuda_driver import NoDriver
-from tilelang_diagnostics import CompileError
+from tilelang.runtime.fingerprint import fingerprint
+from tilelang.runtime.nvrtc import Nvrtc, find_nvrtc
+from tilelang.target import Target
+from tilelang_diagnostics import CompileError, failure
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,18 +79,60 @@ def test_another_architecture_is_another_kernel(cache_dir: Path) -> None:
     assert KernelCache().info().kernels == 2
 
 
-def test_a_cached_kernel_needs_neither_tvm_nor_a_compiler(cache_dir: Path) -> None:
+def test_a_cached_kernel_loads_neither_tvm_nor_a_compiler(cache_dir: Path) -> None:
     compiled()
     text = f"import sys; sys.path[:0] = {sys.path!r}\n" + textwrap.dedent("""
         sys.modules["tvm"] = sys.modules["tvm_ffi"] = None
         import tilelang
         from tests.runtime_cuda import kernels
-        from tilelang.runtime import toolchain_cuda
-        toolchain_cuda.find_compiler = None
+        from tilelang.runtime import nvrtc
+        nvrtc._load = None  # calling it would fail
         kernel = tilelang.compile(kernels.scale, target="cuda:sm_80")
         assert kernel.from_cache and "scale_kernel" in kernel.get_kernel_source()
     """)
     subprocess.run([sys.executable, "-c", text], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "found_again"),
+    [("NVRTC 13.0", True), ("NVRTC 13.1", False), ("nvcc 13.0", False), (None, False)],
+)
+def test_another_compiler_is_another_kernel(
+    cache_dir: Path, monkeypatch: pytest.MonkeyPatch, compiler: str | None, found_again: bool
+) -> None:
+    """Code of an older compiler is not taken for that of the one that is here now."""
+
+    def make(name: str | None) -> str:
+        def identity(choices: Any) -> tuple[str, tuple[str, ...]]:
+            if name is None:
+                raise failure("TL807", "neither NVRTC nor nvcc is installed")
+            return name, ("-std=c++17",)
+
+        monkeypatch.setattr(cuda_compiler, "identity", identity)
+        mark = fingerprint(kernels.scale.function)
+        assert mark is not None
+        return KernelCache().front_key(mark, Target("cuda", "sm_80"), CompileOptions())
+
+    assert (make(compiler) == make("NVRTC 13.0")) is found_again
+
+
+def test_the_version_of_nvrtc_is_that_of_its_library() -> None:
+    """It is read from a file name; asking loads the library."""
+    found = find_nvrtc()
+    if found is None:
+        pytest.skip("NVRTC is not installed")
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    ctypes.CDLL(str(found.library)).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    assert found.version == (major.value, minor.value)
+
+
+def test_an_nvrtc_that_does_not_load(tmp_path: Path) -> None:
+    (tmp_path / "libnvrtc.so.13").write_bytes(b"\x7fELF")
+    broken = Nvrtc(tmp_path / "libnvrtc.so.13", (13, 0), tmp_path)
+    with pytest.raises(CompileError) as caught:
+        broken.compile("", "k.cu", ())
+    (found,) = caught.value.diagnostics
+    assert found.code == "TL807" and found.message.startswith("NVRTC is installed but cannot be")
 
 
 def test_the_launcher_imports_nothing_else() -> None:

@@ -18,9 +18,10 @@ from tilelang.language.frontend import parse_static
 from tilelang.options import CompileOptions
 from tilelang.program.cuda_signature import Parameter, kernels_of, with_c_linkage
 from tilelang.runtime import build
+from tilelang.runtime.cuda_compiler import find_nvcc
 from tilelang.runtime.fingerprint import fingerprint
 from tilelang.runtime.nvrtc import find_nvrtc
-from tilelang.runtime.toolchain_cuda import compile_cuda, find_nvcc
+from tilelang.runtime.toolchain_cuda import compile_cuda
 from tilelang.target import parse_target
 from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Diagnostic

@@ -121,7 +121,7 @@ def test_parameters_are_aligned_as_c_aligns_them(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("value", "bits"),
     [(1.0, 0x3F80), (-2.0, 0xC000), (1.00390625, 0x3F80), (1.01171875, 0x3F82),
-     (math.inf, 0x7F80), (math.nan, 0x7FC0), (3.3895e38, 0x7F7F)],
+     (math.inf, 0x7F80), (1e39, 0x7F80), (-1e300, 0xFF80), (math.nan, 0x7FC0), (3.3895e38, 0x7F7F)],
 )  # fmt: skip
 def test_bfloat16_rounds_to_nearest_even(
     monkeypatch: pytest.MonkeyPatch, value: float, bits: int
@@ -130,6 +130,26 @@ def test_bfloat16_rounds_to_nearest_even(
     launch = replace(LAUNCH, params=(KernelParam("scalar", "s", "bfloat16"),), grid=(1, 1, 1))
     load_cuda(artifact(launch)).run([1, value, 1])
     assert driver.launches[0].parameters == (bits,)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "form", "value", "held"),
+    [("float32", "f", 1e39, math.inf), ("float32", "f", -1e39, -math.inf),
+     ("float16", "e", 65520.0, math.inf), ("float16", "e", 65519.0, 65504.0),
+     ("float64", "d", 1e300, 1e300)],
+)  # fmt: skip
+def test_a_float_too_large_for_its_dtype_is_infinite(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, form: str, value: float, held: float
+) -> None:
+    driver = use(monkeypatch, FakeLibrary(formats=(form,)))
+    launch = replace(LAUNCH, params=(KernelParam("scalar", "s", dtype),), grid=(1, 1, 1))
+    load_cuda(artifact(launch)).run([1, value, 1])
+    assert driver.launches[0].parameters == (held,)
+
+
+def test_a_size_that_does_not_fit_beside_a_float_that_does_not(driver: FakeLibrary) -> None:
+    kernel = load_cuda(artifact(replace(LAUNCH, grid=(1, 1, 1))))
+    assert refusal(lambda: kernel.run([1, 1e39, 1 << 33]))[0] == "TL718"
 
 
 def test_launch_attributes(driver: FakeLibrary) -> None:

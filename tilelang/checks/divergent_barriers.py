@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tilelang.checks.by_thread import Place, active, depends_on_threads, number, walk_by_thread
+from tilelang.checks.by_thread import Place, depends_on_threads, walk_by_thread
 from tilelang.layout.lazy import np
 from tilelang.program.context import make_diagnostic
 from tilelang.program.expr import Expr, Intrinsic
@@ -45,21 +45,13 @@ def _barrier(stmt: Stmt) -> str | None:
 def _missing(place: Place) -> tuple[Any, int, Expr] | None:
     """The threads that do not come, in a case that happens, how many do, and what decides."""
     decides = [c for c, _ in place.conditions if depends_on_threads(c, place)]
-    counts = [
+    decides += [
         v.extent for loop in place.loops for v in loop.loop_vars
         if depends_on_threads(v.extent, place)
     ]  # fmt: skip
-    for values in place.samples() if decides or counts else ():
-        here = active(place, values)
-        if here is None:
-            continue
-        if here.any() and not here.all():
+    for _, here in place.cases() if decides else ():
+        if not here.all():
             return np.flatnonzero(~here), int(here.sum()), decides[-1]
-        for extent in counts:
-            rounds = number(extent, values)
-            if rounds is not None and here.all() and np.ptp(rounds):
-                late = rounds < rounds.max()
-                return np.flatnonzero(late), int((~late).sum()), extent
     return None
 
 

@@ -18,6 +18,7 @@ from tilelang.cli.specialise import specialise
 from tilelang.language.settings import parse_settings
 from tilelang.options import CompileOptions, PassConfigKey, make_options
 from tilelang.program.stmt import Function
+from tilelang.runtime.cuda_compiler import identity
 from tilelang.runtime.export_files import (
     KIND,
     MANIFEST,
@@ -27,7 +28,6 @@ from tilelang.runtime.export_files import (
     program_of,
     toolchain,
 )
-from tilelang.runtime.toolchain_cuda import identity
 from tilelang.target import ARCHS
 from tilelang_diagnostics import CompileError, diagnose, error_for, failure
 from tilelang_diagnostics.model import Diagnostic

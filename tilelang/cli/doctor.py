@@ -17,7 +17,7 @@ from tilelang import options
 from tilelang.cli.output import table
 from tilelang.runtime.cache import KernelCache
 from tilelang.runtime.devices import probes, resolve
-from tilelang.runtime.programs import find_program, output_of
+from tilelang.runtime.programs import command_of, find_program, output_of
 from tilelang.target import is_auto, parse_target
 from tilelang.version import VERSION
 from tilelang_diagnostics import CompileError
@@ -79,7 +79,8 @@ def python_findings() -> Iterator[Finding]:
 def compiler_findings() -> Iterator[Finding]:
     """What turns generated code into machine code."""
     yield _llvm()
-    found = find_program(*(p for p in (options.COMPILER.get(), "cc", "gcc", "clang") if p))
+    named = command_of(options.COMPILER.get())
+    found = find_program(*named[:1], "cc", "gcc", "clang")
     if found:
         yield Finding("linker", "ok", f"{found}{_first_line((found, '--version'))}")
     else:

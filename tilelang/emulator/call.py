@@ -15,16 +15,12 @@ from tilelang.codegen.host_expr import evaluate
 from tilelang.dtypes import dtype as dtype_of
 from tilelang.emulator.settings import Emulator
 from tilelang.emulator.source import written_tensors
+from tilelang.runtime.scalars import FORMATS, packed
 from tilelang_diagnostics import failure
 
 _PAGE: Final = mmap.PAGESIZE
 # What cudaMalloc promises.
 _ALIGNMENT: Final = 256
-_FORMATS: Final = {
-    "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
-    "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "tfloat32": "f",
-    "float64": "d",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +121,18 @@ def _argument(
     if param.kind == "map":
         made = next(m for m in device.maps if m.name == param.source)
         return _tensor_map(made, names, number)
-    value = names[param.source]
-    if param.dtype == "bfloat16":
-        bits = struct.unpack("<I", struct.pack("<f", value))[0]
-        data = struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF)
-    else:
-        form = _FORMATS.get(dtype_of(param.dtype).name)
-        if form is None:
-            raise failure(
-                "TL718", f"a {param.dtype} scalar cannot be passed to `{device.name}`",
-                help="pass a float32 and convert it in the kernel",
-            )  # fmt: skip
-        try:
-            data = struct.pack(f"<{form}", value)
-        except struct.error:
-            raise failure(
-                "TL718",
-                f"`{param.source}` of `{device.name}` is {value}, which {param.dtype} cannot hold",
-                help="pass a smaller number, or declare a wider type",
-            ) from None
+    value, dtype = names[param.source], dtype_of(param.dtype).name
+    if dtype not in FORMATS:
+        raise failure(
+            "TL718", f"a {param.dtype} scalar cannot be passed to `{device.name}`",
+            help="pass a float32 and convert it in the kernel",
+        )  # fmt: skip
+    try:
+        data = packed(dtype, value)
+    except struct.error:
+        raise failure(
+            "TL718",
+            f"`{param.source}` of `{device.name}` is {value}, which {param.dtype} cannot hold",
+            help="pass a smaller number, or declare a wider type",
+        ) from None
     return f"value {int.from_bytes(data, 'little'):x}"

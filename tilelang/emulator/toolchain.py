@@ -22,7 +22,7 @@ from typing import Final
 
 from tilelang import emulator, options
 from tilelang.runtime.cache import cache_root
-from tilelang.runtime.programs import find_program, output_of
+from tilelang.runtime.programs import command_of, find_program, output_of
 from tilelang.runtime.toolchain_cuda import HEADERS, headers_digest
 from tilelang_diagnostics import failure
 
@@ -77,11 +77,12 @@ def find_compiler() -> Compiler:
 
 @cache
 def _compiler(wanted: str, path: str) -> Compiler | None:
-    names = (wanted,) if wanted else ("g++", "clang++", "c++")
+    named, *flags = command_of(wanted) or ("",)
+    names = (named,) if named else ("g++", "clang++", "c++")
     program = find_program(*names)
     if program is not None:
-        command: tuple[str, ...] = (program,)
-    elif not wanted and importlib.util.find_spec("ziglang") is not None:
+        command: tuple[str, ...] = (program, *flags)
+    elif not named and importlib.util.find_spec("ziglang") is not None:
         command = (sys.executable, "-m", "ziglang", "c++")
     else:
         return None

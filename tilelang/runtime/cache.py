@@ -32,7 +32,7 @@ from tilelang.runtime.report import warn_once
 from tilelang.runtime.shared_store import Remote, SharedStore, is_url, problem_of
 from tilelang.runtime.store import Damaged, Entry, Store
 from tilelang.target import Target
-from tilelang_diagnostics import diagnose, from_json, to_json
+from tilelang_diagnostics import CompileError, diagnose, from_json, to_json
 
 SCHEMA: Final = 2
 _LOCK_SECONDS: Final = 120.0
@@ -96,9 +96,8 @@ class KernelCache:
 
     def front_key(self, mark: Fingerprint, target: Target, compile_options: CompileOptions) -> str:
         """The name of a kernel before it is compiled."""
-        # Code for a GPU is the same whichever host made it.
-        host = host_identity() if target.kind == "cpu" else ""
-        parts = (SCHEMA, compiler_digest(), mark.digest, str(target), host,
+        parts = (SCHEMA, compiler_digest(), mark.digest, str(target),
+                 _maker(target, compile_options),
                  compile_options.changed, compile_options.compile_flags)  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -263,6 +262,21 @@ def source_key_of(artifact: Artifact) -> str:
     """
     parts = (SCHEMA, cache_files.code_identity(artifact), tool_versions())
     return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _maker(target: Target, compile_options: CompileOptions) -> Any:
+    """What turns generated code into a binary, other than TVM, and decides what comes out.
+
+    Code for a GPU is the same whichever host made it.
+    """
+    if target.kind == "cpu":
+        return host_identity()
+    from tilelang.runtime.cuda_compiler import identity
+
+    try:
+        return identity(compile_options)
+    except CompileError:
+        return None  # there is none, which is said if one is needed
 
 
 def _from_entries(front: Entry, entry: Entry, mark: Fingerprint) -> Cached:

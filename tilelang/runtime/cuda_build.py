@@ -11,7 +11,8 @@ from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.recompute import lighter_forms
 from tilelang.ir import attrs
 from tilelang.options import CompileOptions, PassConfigKey
-from tilelang.runtime.toolchain_cuda import compile_cuda, identity
+from tilelang.runtime.cuda_compiler import identity
+from tilelang.runtime.toolchain_cuda import compile_cuda
 from tilelang.target import Target, parse_target
 from tilelang_diagnostics import error_for
 

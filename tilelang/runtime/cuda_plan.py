@@ -33,6 +33,7 @@ from typing import Any, Final
 from tilelang.codegen.device_source import DeviceSource, KernelLaunch, KernelParam
 from tilelang.codegen.host_expr import HostExpr
 from tilelang.dtypes import dtype as dtype_of
+from tilelang.runtime.scalars import FORMATS, bfloat16_bits, fitted
 
 # cuda.h, CUlaunchConfig: grid, block, dynamic shared bytes, stream, attributes, their number.
 _GEOMETRY: Final = struct.Struct("<6I I 4x")
@@ -40,12 +41,6 @@ _CONFIG_BYTES: Final = 56
 # A parameter block may hold tensor maps, which are aligned to 64 bytes.
 _ALIGN: Final = 64
 TENSOR_MAP_BYTES: Final = 128
-
-_FORMATS: Final[Mapping[str, str]] = {
-    "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
-    "uint32": "I", "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "tfloat32": "f",
-    "float64": "d", "bfloat16": "H", "handle": "Q",
-}  # fmt: skip
 
 _BINARY: Final = ("+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or", "&",
                   "|", "^", "<<", ">>")  # fmt: skip
@@ -188,12 +183,19 @@ class _Writer:
         if _constant_geometry(launch) is None:
             numbers = [*grid, *map(str, launch.block), str(launch.dynamic_shared), *numbers]
         numbers += map(str, attribute if attribute[1] else ())
-        numbers += (self.parameter(p) for p in launch.params)
+        parameters = [self.parameter(p) for p in launch.params]
+        held = [_fitted(p, text) for p, text in zip(launch.params, parameters, strict=True)]
+        pack = f"pack{n}(memory, start, {', '.join((*numbers, *parameters))})"
+        if held != parameters:  # a float may be too large for its dtype, and is infinite then
+            infinite = f"pack{n}(memory, start, {', '.join((*numbers, *held))})"
+            packing = ["try:", f"    try: {pack}", f"    except Infinite: {infinite}"]
+        else:
+            packing = [f"try: {pack}"]
         body = [
             f"try: frame = frames{n}.pop()",
             f"except IndexError: frame = frame{n}()",
             "memory, start, config, parameters = frame",
-            f"try: pack{n}(memory, start, {', '.join(numbers)})",
+            *packing,
             f"except DoesNotFit: unfit(({''.join(f'{v}, ' for v in self.values)}))",
             f"result = driver_launch(config, functions{n}[d], parameters, None)",
             f"if result: failed{n}(result, d, frame, ({', '.join(grid)}))",
@@ -218,6 +220,13 @@ class _Writer:
                 return _operation(operator, [self.text(o) for o in operands])
             case _:
                 return repr(expr)
+
+
+def _fitted(param: KernelParam, text: str) -> str:
+    dtype = dtype_of(param.dtype)
+    if param.kind != "scalar" or not dtype.is_float or dtype.name == "bfloat16":
+        return text
+    return f"fitted({dtype.name!r}, {text})"
 
 
 def _operation(operator: str, operands: Sequence[str]) -> str:
@@ -245,18 +254,10 @@ def _format(param: KernelParam) -> tuple[str, int]:
         return "Q", 8
     if param.kind == "map":
         return f"{TENSOR_MAP_BYTES}s", TENSOR_MAP_BYTES
-    code = _FORMATS.get(dtype_of(param.dtype).name)
+    code = FORMATS.get(dtype_of(param.dtype).name)
     if code is None:
         raise CannotPass(param)
     return code, struct.calcsize(f"<{code}")
-
-
-def _bfloat16_bits(value: float) -> int:
-    """The nearest bfloat16, ties to even, as its bits."""
-    bits: int = struct.unpack("<I", struct.pack("<f", value))[0]
-    if value != value:
-        return 0x7FC0
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF
 
 
 def _from_bfloat16(bits: int) -> float:
@@ -275,8 +276,8 @@ def _truncmod(a: int, b: int) -> int:
 
 # What generated code may use besides what it is given.
 HELPERS: Final[Mapping[str, Any]] = {
-    "bfloat16": _bfloat16_bits, "truncdiv": _truncdiv, "truncmod": _truncmod,
-    "DoesNotFit": struct.error,
+    "bfloat16": bfloat16_bits, "fitted": fitted, "truncdiv": _truncdiv, "truncmod": _truncmod,
+    "DoesNotFit": struct.error, "Infinite": OverflowError,
 }  # fmt: skip
 BUILTINS: Final[Mapping[str, Any]] = {
     "min": min, "max": max, "abs": abs, "int": int, "IndexError": IndexError,

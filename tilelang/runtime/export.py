@@ -16,7 +16,7 @@ parameter is passed, in order, results last.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,7 +29,7 @@ from tilelang.runtime.build import build
 from tilelang.runtime.devices import resolve
 from tilelang.runtime.export_files import Layout, Made, write_export
 from tilelang.runtime.export_host import Function, Variant
-from tilelang.runtime.export_signature import signature_text
+from tilelang.runtime.export_signature import checks_of, signature_text
 from tilelang.runtime.signature import Signature, make_signature
 from tilelang.target import Target
 from tilelang_diagnostics import failure
@@ -146,10 +146,10 @@ def _functions(rows: list[Product], layout: Layout) -> Iterator[Function]:
     """Kernels by name, and those of one name by the arguments they take."""
     names = list(dict.fromkeys(p.name for p in rows))
     for name in names:
-        by_signature: dict[str, list[Product]] = {}
-        for product in rows:
-            if product.name == name:
-                by_signature.setdefault(signature_text(product.signature, name), []).append(product)
+        by_signature: dict[Hashable, list[Product]] = {}
+        for product in (p for p in rows if p.name == name):
+            key = signature_text(product.signature, name), checks_of(product.signature)
+            by_signature.setdefault(key, []).append(product)
         counts = {len(group[0].signature.slots) for group in by_signature.values()}
         if len(counts) > 1:
             raise _refuse(

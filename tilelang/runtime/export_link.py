@@ -14,17 +14,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilelang import options
-from tilelang.runtime.programs import find_program
+from tilelang.runtime.programs import command_of, find_program
 from tilelang_diagnostics import failure
 
 _TIMEOUT = 120
 _FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall")
+# Threads of a kernel for the CPU, and what is loaded on a GPU, outlive a `dlclose`.
+_STAYS = () if sys.platform in ("darwin", "win32") else ("-Wl,-z,nodelete",)
 
 
 def link_host(folder: Path, source: str, output: str, objects: Sequence[str] = ()) -> None:
     """Compile `source`, a file of `folder`, to `output` there; TL807 or TL806 if that fails."""
-    command = [*_compiler(), *_FLAGS, *(f"-I{path}" for path in _headers()), source, *objects,
-               "-o", output, "-lm", "-ldl", "-pthread"]  # fmt: skip
+    # Names of files may begin with a dash.
+    files = (f"./{name}" for name in (source, *objects))
+    command = [*_compiler(), *_FLAGS, *(f"-I{path}" for path in _headers()), *files, *_STAYS,
+               "-o", f"./{output}", "-lm", "-ldl", "-pthread"]  # fmt: skip
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT, check=False
@@ -37,8 +41,8 @@ def link_host(folder: Path, source: str, output: str, objects: Sequence[str] = (
 
 def _compiler() -> tuple[str, ...]:
     named = options.COMPILER.get()
-    if named:
-        return tuple(named.split())
+    if named.strip():
+        return command_of(named)
     for name in ("cc", "gcc", "clang"):
         found = find_program(name)
         if found is not None:

@@ -14,12 +14,12 @@ For `scale(A: (n, 64) float16, factor: float32)` it reads
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, NoReturn
 
-from tilelang.codegen.host_expr import c_text
+from tilelang.codegen.host_expr import HostExpr, c_text
 from tilelang.dtypes import TORCH_STORAGE, DType
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.expr import Var
@@ -219,6 +219,20 @@ def signature_text(signature: Signature, name: str) -> str:
     return f"{name}({', '.join(parts)})"
 
 
+def checks_of(signature: Signature) -> Hashable:
+    """What decides the checks of a call, besides names and dtypes: equal for kernels whose
+    variables differ, as those traced for another architecture do."""
+    values = {p: None for p in (*signature.params, *signature.dims) if isinstance(p, Var)}
+    numbers = {v: f"v{n}" for n, v in enumerate(values)}
+
+    def numbered(dims: Iterable[Dim]) -> tuple[HostExpr, ...]:
+        return tuple(host_dim(d, numbers) for d in dims)
+
+    buffers = (p for p in signature.slots if isinstance(p, Buffer))
+    sizes = tuple((numbered(b.shape), b.strides and numbered(b.strides)) for b in buffers)
+    return sizes, frozenset(numbered(p.condition for p in signature.promises))
+
+
 def place_text(span: Span | None) -> str:
     """` (gemm.py:12)`, at the end of a message: the folder it lay in means nothing elsewhere."""
     if span is None:
@@ -251,10 +265,16 @@ def stored(dtype: DType) -> tuple[tuple[int, int, int], ...]:
 
 
 def quoted(text: str) -> str:
-    """A C string literal. A second `?` in a row is escaped: no trigraph may come of it."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    escaped = escaped.replace("??", "?\\?")
-    return f'"{escaped}"'
+    """A C string literal, and one of the assembler. What does not print is three octal digits."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char in '\\"':
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
 def _unique(wish: str, taken: set[str]) -> str:

@@ -21,6 +21,8 @@ from typing import Final
 _PACKAGE: Final = Path(__file__).parent.parent
 # What takes part in making code of a traced kernel.
 _FOLDERS: Final = ("codegen", "passes", "ops", "ir", "analysis", "layout", "layouts", "program")
+_FILES: Final = ("runtime/cuda_build.py", "runtime/cuda_compiler.py", "runtime/nvrtc.py",
+                 "runtime/toolchain_cuda.py")  # fmt: skip
 _PACKAGES: Final = ("apache-tvm", "apache-tvm-ffi")
 
 
@@ -98,6 +100,7 @@ def _stamp() -> str:
 
 def _sources() -> Iterator[tuple[str, os.stat_result]]:
     yield from ((e.path, e.stat()) for e in os.scandir(_PACKAGE) if e.name.endswith(".py"))
+    yield from ((str(_PACKAGE / name), os.stat(_PACKAGE / name)) for name in _FILES)
     waiting = [str(_PACKAGE / name) for name in _FOLDERS]
     while waiting:
         for entry in os.scandir(waiting.pop()):

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tilelang_diagnostics import failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Nvrtc:
-    """A loaded NVRTC; `include` holds CUDA's headers, None where they are missing."""
+    """An NVRTC, loaded when it compiles; `include` holds CUDA's headers, None where they are
+    missing."""
 
     library: Path
     version: tuple[int, int]
@@ -60,14 +64,31 @@ def find_nvrtc() -> Nvrtc | None:
         for library in sorted((root / "lib").glob("libnvrtc.so.*")):
             if ".alt." in library.name:
                 continue
-            try:
-                api = _load(library)
-            except OSError:
-                continue
-            major, minor = ctypes.c_int(), ctypes.c_int()
-            api.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-            return Nvrtc(library, (major.value, minor.value), _include_of(root))
+            version = _version_of(library)
+            if version is not None:
+                return Nvrtc(library, version, _include_of(root))
     return None
+
+
+def _version_of(library: Path) -> tuple[int, int] | None:
+    """By the name of its part with the builtins, since loading it takes longer than loading a
+    kernel; asked of the library itself where there is none. None if that does not load."""
+    for path in _builtins(library):
+        found = re.search(r"\.so\.(\d+)\.(\d+)", path.name)
+        if found is not None:
+            return int(found[1]), int(found[2])
+    try:
+        api = ctypes.CDLL(str(library))
+    except OSError:
+        return None
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    api.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return major.value, minor.value
+
+
+def _builtins(library: Path) -> list[Path]:
+    found = sorted(library.parent.glob("libnvrtc-builtins.so.*"))
+    return [path for path in found if ".alt." not in path.name]
 
 
 def _wheel_roots() -> list[Path]:
@@ -89,10 +110,16 @@ def _include_of(root: Path) -> Path | None:
 
 @cache
 def _load(library: Path) -> Any:
-    for builtins in sorted(library.parent.glob("libnvrtc-builtins.so.*")):
-        if ".alt." not in builtins.name:
+    try:
+        for builtins in _builtins(library):
             ctypes.CDLL(str(builtins), ctypes.RTLD_GLOBAL)
-    return ctypes.CDLL(str(library))
+        return ctypes.CDLL(str(library))
+    except OSError as error:
+        raise failure(
+            "TL807",
+            f"NVRTC is installed but cannot be loaded: {error}",
+            help="install its wheel again: pip install --force-reinstall nvidia-cuda-nvrtc",
+        ) from None
 
 
 def _compile(api: Any, source: str, name: str, options: Sequence[str]) -> Compiled:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,6 +17,16 @@ def find_program(*names: str) -> str | None:
     """The path of the first of `names` that is installed."""
     path = options.SEARCH_PATH.get()
     return next((found for name in names if (found := shutil.which(name, path=path))), None)
+
+
+def command_of(text: str) -> tuple[str, ...]:
+    """The words of a command in a variable such as CC: `ccache gcc`, or one path with spaces."""
+    if os.path.exists(text):
+        return (text,)
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:  # a quote that is not closed
+        return (text,)
 
 
 def output_of(command: Sequence[str]) -> str | None:

@@ -1,7 +1,7 @@
 """How does generated CUDA source become a binary, and what does a failure of that mean?
 
-NVRTC from wheels where it is installed, else `nvcc`; either on request. The source is ours, so an
-error of the compiler is shown at the Python lines its lines came from, and the file is kept.
+The source is ours, so an error of the compiler is shown at the Python lines its lines came from,
+and the file is kept.
 """
 
 from __future__ import annotations
@@ -14,23 +14,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from tilelang import codegen, options
+from tilelang import codegen
 from tilelang.codegen.cuda_binary import CudaBinary, KernelResources
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.ptx_lines import source_line
-from tilelang.options import CompileOptions, PassConfigKey
+from tilelang.options import CompileOptions
+from tilelang.runtime.cuda_compiler import Compiler, find_compiler, flags_of, name_of
 from tilelang.runtime.foreign_errors import authors_errors
-from tilelang.runtime.nvrtc import Compiled, Nvrtc, find_nvrtc
-from tilelang.runtime.programs import find_program
+from tilelang.runtime.nvrtc import Compiled, Nvrtc
 from tilelang.target import Target
 from tilelang_diagnostics import code_of, error_for
 from tilelang_diagnostics.model import Diagnostic, Label, Span
 
-Compiler = Literal["auto", "nvrtc", "nvcc"]
 HEADERS: Final = Path(codegen.__file__).parent / "headers" / "cuda"
-_STANDARD: Final = "-std=c++17"
 
 
 def compile_cuda(
@@ -43,13 +41,13 @@ def compile_cuda(
     """Compile `source` for `target`; raises CompileError with TL806 or TL807."""
     arch = target.arch
     chosen = find_compiler(compiler)
-    flags = _flags(choices or CompileOptions())
+    flags = flags_of(choices or CompileOptions())
     file_name = f"{source.name}.cu"
     if isinstance(chosen, Nvrtc):
         made = chosen.compile(source.text, file_name, _nvrtc_flags(chosen, arch, flags))
     else:
         made = _run_nvcc(chosen, source.text, file_name, arch, flags)
-    name = _name_of(chosen)
+    name = name_of(chosen)
     if not made.ok:
         ptx = ""
         if isinstance(chosen, Nvrtc) and _PTX_LINE.search(made.log):
@@ -63,48 +61,6 @@ def compile_cuda(
     )  # fmt: skip
 
 
-def identity(choices: CompileOptions, compiler: Compiler = "auto") -> tuple[str, tuple[str, ...]]:
-    """Who would compile with `choices`, and its flags: what a binary says of its making."""
-    chosen = find_compiler(compiler)
-    return _name_of(chosen), _flags(choices)
-
-
-def find_compiler(wanted: Compiler = "auto") -> Nvrtc | Path:
-    """NVRTC, or the path of nvcc; TL807 when there is neither."""
-    nvrtc = find_nvrtc() if wanted in ("auto", "nvrtc") else None
-    if nvrtc is not None and nvrtc.include is not None:
-        return nvrtc
-    nvcc = find_nvcc() if wanted in ("auto", "nvcc") else None
-    if nvcc is not None:
-        return nvcc
-    what = {"auto": "NVRTC nor nvcc", "nvrtc": "NVRTC", "nvcc": "nvcc"}[wanted]
-    no = "neither " if wanted == "auto" else "no "
-    notes: tuple[str, ...] = ()
-    if nvrtc is not None:
-        notes = ("NVRTC is there, but the headers of nvidia-cuda-runtime are not",)
-    raise error_for(
-        (
-            Diagnostic(
-                "TL807",
-                code_of("TL807").severity,
-                f"{no}{what} is installed, which compiles CUDA source",
-                notes=notes,
-                help="pip install 'tilelang[cuda13]', or [cuda12] for an older driver",
-            ),
-        )
-    )
-
-
-def find_nvcc() -> Path | None:
-    """nvcc of `CUDA_HOME`, else on the search path."""
-    home = options.CUDA_HOME.get()
-    candidate = Path(home) / "bin" / "nvcc" if home else None
-    if candidate is not None and candidate.exists():
-        return candidate
-    found = find_program("nvcc")
-    return None if found is None else Path(found)
-
-
 @cache
 def headers_digest() -> str:
     """A hash of the device headers, for cache keys."""
@@ -112,17 +68,6 @@ def headers_digest() -> str:
     for path in sorted(HEADERS.rglob("*.h")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
-
-
-def _flags(choices: CompileOptions) -> tuple[str, ...]:
-    """Flags both compilers take."""
-    found = [_STANDARD, "-lineinfo"]
-    if choices.fast_math:
-        found.append("--use_fast_math")
-    level = choices[PassConfigKey.TL_PTXAS_REGISTER_USAGE_LEVEL]
-    if level != 5:
-        found.append(f"--ptxas-options=--register-usage-level={level}")
-    return (*found, *choices[PassConfigKey.TL_DEVICE_COMPILE_FLAGS], *choices.compile_flags)
 
 
 def _nvrtc_flags(nvrtc: Nvrtc, arch: str, flags: Sequence[str]) -> list[str]:
@@ -151,19 +96,6 @@ def _run_nvcc(nvcc: Path, text: str, file_name: str, arch: str, flags: Sequence[
         ptx = next(iter(at.glob("*.ptx")), None)
         text = "" if ptx is None else ptx.read_text(encoding="utf-8", errors="replace")
         return Compiled(True, log, cubin.read_bytes(), text)
-
-
-def _name_of(chosen: Nvrtc | Path) -> str:
-    if isinstance(chosen, Nvrtc):
-        return f"NVRTC {chosen.version[0]}.{chosen.version[1]}"
-    return _nvcc_version(chosen)
-
-
-@cache
-def _nvcc_version(nvcc: Path) -> str:
-    done = subprocess.run([str(nvcc), "--version"], capture_output=True, text=True, check=False)
-    found = re.search(r"release (\d+\.\d+)", done.stdout)
-    return f"nvcc {found[1]}" if found else "nvcc"
 
 
 # --- what compilers say ---
