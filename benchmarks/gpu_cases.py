@@ -71,8 +71,9 @@ class Case:
             case "prim_func":
                 return case.make(**params).function, case.out_idx
             case "lazy":
-                made = case.make.get_tir(**params)
-                found = case.make.out_idx
+                factory = getattr(case.make, "jit", case.make)  # without tuning: its defaults
+                made = factory.get_tir(**params)
+                found = factory.out_idx
                 indices = () if found is None else (found,) if isinstance(found, int) else found
                 return made.function, tuple(indices)
             case _:

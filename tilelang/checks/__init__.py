@@ -12,6 +12,7 @@ from tilelang.checks import (
     async_waits,
     data_races,
     divergent_barriers,
+    empty_pipelines,
     explicit_layouts,
     index_dtypes,
     initialised,
@@ -60,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
 # These also know the target.
 TARGET_CHECKS: tuple[Callable[[Function, str], Iterator[Diagnostic]], ...] = (
     target_limits.check,
+    empty_pipelines.check,
     opaque_code.check,
     divergent_barriers.check,
     async_waits.check,
@@ -73,7 +75,9 @@ ON_REQUEST: dict[str, Check] = {"TL222": unproved_bounds.check}
 TARGET_ON_REQUEST = {"TL609": small_grids.check}
 
 # These conclude from what a program does not do, so they need all of it.
-NEED_COMPLETE = frozenset({initialised.check})
+NEED_COMPLETE: frozenset[Callable[..., Iterator[Diagnostic]]] = frozenset(
+    {initialised.check, empty_pipelines.check, async_waits.check}
+)
 
 
 def check_function(
@@ -94,13 +98,14 @@ def check_function(
             continue
         found.update(dict.fromkeys(check(function)))
     if target is not None:
-        found.update(dict.fromkeys(check_for_target(function, target, select)))
+        found.update(dict.fromkeys(check_for_target(function, target, select, complete=complete)))
     return tuple(found)
 
 
 def check_for_target(
-    function: Function, target: str, select: Collection[str] = ()
+    function: Function, target: str, select: Collection[str] = (), *, complete: bool = True
 ) -> tuple[Diagnostic, ...]:
     """What only the target decides: for kernels traced before one was chosen."""
     asked = tuple(check for code, check in TARGET_ON_REQUEST.items() if code in select)
-    return tuple(d for check in (*TARGET_CHECKS, *asked) for d in check(function, target))
+    checks = (c for c in (*TARGET_CHECKS, *asked) if complete or c not in NEED_COMPLETE)
+    return tuple(d for check in checks for d in check(function, target))

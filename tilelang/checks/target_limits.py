@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilelang.program.accesses import accesses
 from tilelang.program.arith import constant_value
 from tilelang.program.context import make_diagnostic
-from tilelang.program.stmt import For, Function, Launch, TileOp, walk_statements
+from tilelang.program.stmt import Function, Launch, TileOp, walk_statements
 from tilelang_diagnostics.model import Diagnostic
 
 # CUDA programming guide, table of compute capabilities: maximum x-, y- and z-dimension of a grid.
@@ -28,8 +27,6 @@ def check(function: Function, target: str) -> Iterator[Diagnostic]:
     for stmt in walk_statements(function.body):
         if isinstance(stmt, Launch) and kind in GRID_LIMITS:
             yield from _check_grid(stmt, GRID_LIMITS[kind], target)
-        if isinstance(stmt, For) and stmt.kind == "pipelined" and kind not in ("cpu", "auto"):
-            yield from _check_pipeline(stmt)
         if isinstance(stmt, TileOp) and stmt.attr("use_tma") and kind not in ("cuda", "auto"):
             yield _no_tma(stmt, target)
 
@@ -57,23 +54,3 @@ def _no_tma(op: TileOp, target: str) -> Diagnostic:
         label="needs cuda:sm_90",
         help="leave it out; the tile is then added element by element",
     )
-
-
-def _check_pipeline(loop: For) -> Iterator[Diagnostic]:
-    """Stages hide the time of copies out of global memory; without one there is nothing to hide."""
-    stages = loop.attr("num_stages", 0)
-    if not isinstance(stages, int) or stages < 2:
-        return
-    reads_global = any(
-        access.buffer.is_global and access.kind != "write"
-        for stmt in walk_statements(loop.body)
-        for access in accesses(stmt)
-    )
-    if not reads_global:
-        yield make_diagnostic(
-            "TL507",
-            "nothing in this pipelined loop is read from global memory",
-            span=loop.span,
-            label=f"{stages} stages with nothing to prefetch",
-            help="use `T.serial`",
-        )

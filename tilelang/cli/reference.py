@@ -27,6 +27,8 @@ TOLERANCE: Final[Mapping[str, float]] = {
     "float8_e4m3fn": 4e-2,
     "float8_e5m2": 8e-2,
 }
+# tf32 keeps as many bits of the mantissa as float16.
+TF32_TOLERANCE: Final = TOLERANCE["float16"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,12 @@ def compare(
     results: Sequence[tuple[str, Any]],
     values: Mapping[str, Any],
     written: frozenset[int] = frozenset(),
+    least: float = 0.0,
 ) -> list[Comparison]:
-    """The error of each named result. `inputs` are those of before the call."""
+    """The error of each named result. `inputs` are those of before the call.
+
+    `least` is allowed whatever the dtype of the result.
+    """
     expected = _call(reference, inputs, values, written)
     if expected is None:
         raise failure(
@@ -118,7 +124,8 @@ def compare(
             f"{len(results)} results, but {len(listed)} from `{reference.__name__}`",
         )
     return [
-        _compare_one(name, got, want) for (name, got), want in zip(results, listed, strict=True)
+        _compare_one(name, got, want, least)
+        for (name, got), want in zip(results, listed, strict=True)
     ]
 
 
@@ -188,11 +195,11 @@ def _widened(value: Any) -> Any:
     return value.astype("float64") if kind in ("f", "V") else value
 
 
-def _compare_one(name: str, got: Any, want: Any) -> Comparison:
+def _compare_one(name: str, got: Any, want: Any, least: float) -> Comparison:
     import numpy
 
     dtype = str(got.dtype).removeprefix("torch.")
-    allowed = TOLERANCE.get(dtype, 0.0)
+    allowed = max(TOLERANCE.get(dtype, 0.0), least)
     a, b = as_float64(got), as_float64(want)
     if a.shape != b.shape:
         return Comparison(name, float("inf"), allowed, f"shapes {a.shape} and {b.shape} differ")

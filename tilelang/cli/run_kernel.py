@@ -9,6 +9,7 @@ from typing import Any
 from tilelang.cli.files import Chosen, choose
 from tilelang.cli.output import show, table
 from tilelang.cli.reference import (
+    TF32_TOLERANCE,
     Comparison,
     compare,
     find_reference,
@@ -21,7 +22,8 @@ from tilelang.cli.specialise import Specialised, specialise
 from tilelang.emulator.settings import Emulator
 from tilelang.language.file_values import Value
 from tilelang.language.settings import parse_settings
-from tilelang.program.buffer import Buffer
+from tilelang.program.buffer import Buffer, Region
+from tilelang.program.stmt import TileOp, walk_statements
 from tilelang.program.text import expr_text
 from tilelang.runtime.build import build_for
 from tilelang.runtime.devices import resolve, resolve_quietly
@@ -100,6 +102,18 @@ def _values(special: Specialised, made: JITKernel) -> dict[str, Any]:
     return {name: v.value for name, v in known.items() if name not in inputs}
 
 
+def _uses_tf32(special: Specialised, made: JITKernel) -> bool:
+    """Whether matrix instructions multiply float32 operands, which they round to tf32."""
+    if made.target.kind == "cpu":
+        return False
+    return any(
+        isinstance(stmt, TileOp)
+        and stmt.name == "gemm"
+        and any(isinstance(x, Region) and x.dtype.name == "float32" for x in stmt.args[:2])
+        for stmt in walk_statements(special.function.body)
+    )
+
+
 def _placed(made: JITKernel, inputs: list[Any]) -> list[Any]:
     """The inputs where the kernel runs; the reference gets those in the memory of the host."""
     if made.device_kind == "cpu":
@@ -145,7 +159,8 @@ def _check(
     named = list(zip((b.name for b in made.signature.results), results, strict=False))
     if not named:
         named = [(made.signature.inputs[i].name, after[i]) for i in written]
-    found = compare(reference, before, named, _values(special, made), frozenset(written))
+    least = TF32_TOLERANCE if _uses_tf32(special, made) else 0.0
+    found = compare(reference, before, named, _values(special, made), frozenset(written), least)
     for c in found:
         _table([("error", f"{c.error:.2g} of {c.name}, relative to {reference.__name__}() in "
                  f"float64; allowed {c.allowed:g}")])  # fmt: skip

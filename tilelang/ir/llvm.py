@@ -73,6 +73,13 @@ def cpu_named(name: str) -> HostCpu:
     return HostCpu(triple, name, bits, bool(has_feature("fma", target)))
 
 
+@cache
+def features_of(name: str, triple: str) -> tuple[str, ...]:
+    """What code that is compiled for a processor may use, in LLVM's names."""
+    target = tirx.tvm.target.Target({"kind": "llvm", "mcpu": name, "mtriple": triple})
+    return tuple(sorted(map(str, tirx.get_global_func("target.llvm_get_cpu_features")(target))))
+
+
 def compile_llvm(text: str, forwarders: Sequence[Forwarder], cpu: HostCpu) -> bytes:
     """Relocatable object code of `text`, exporting `forwarders`, optimised for `cpu`."""
     return bytes(_build(text, forwarders, cpu)("o"))

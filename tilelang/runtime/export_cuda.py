@@ -61,7 +61,8 @@ def cuda_declarations(
         yield f"extern const unsigned char {name}_code[];"
         file = quoted(binary_file(stem, binary.arch))
         yield (f'__asm__(".section .rodata\\n.balign 64\\n.global {name}_code\\n'
-               f'.hidden {name}_code\\n{name}_code:\\n.incbin " {quoted(file)} "\\n.previous");')  # fmt: skip
+               f'.hidden {name}_code\\n{name}_code:\\n'
+               f'.incbin " {quoted(file)} "\\n.previous");')  # fmt: skip
         kernels = ", ".join(
             f"{{{quoted(x.symbol)}, {x.static_shared}, {x.dynamic_shared}, {x.threads}}}"
             for x in launches

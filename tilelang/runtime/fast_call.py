@@ -187,7 +187,8 @@ class _Writer:
     def scalar(self, name: str, var: Var) -> None:
         if var.dtype.is_float:
             # An int is a fine float argument, and the launch converts it.
-            self.require(f"{name}.__class__ is float or {name}.__class__ is int")
+            held = f"{name}.__class__ is int and -1e308 < {name} < 1e308"
+            self.require(f"{name}.__class__ is float or {held}")
         elif var.dtype.is_integer:
             low, high = var.dtype.integer_range()
             self.require(f"{name}.__class__ is int and {low} <= {name} <= {high}")

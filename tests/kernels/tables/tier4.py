@@ -144,10 +144,10 @@ _MLA_SIZES = {
     "batch": 2,
     "heads": 6,
     "kv_head_num": 1,
-    "seqlen_kv": 83,
+    "seqlen_kv": 331,
     "dim": 64,
     "pe_dim": 16,
-    "block_N": 16,
+    "block_N": 64,
     "block_H": 16,
 }
 _MLA_DEVICE = {

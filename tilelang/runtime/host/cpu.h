@@ -8,6 +8,11 @@
 #ifdef __linux__
 #include <sched.h>
 #endif
+#if defined(__x86_64__)
+#include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
 
 TL_OLD(pthread_create)
 TL_OLD(pthread_detach)
@@ -186,7 +191,36 @@ TL_UNUSED static int64_t tl_bits(double value) {
   return bits;
 }
 
-TL_COLD static int tl_other_cpu(tl_error *e, const char *f, const char *cpu, const char *feature) {
-  return tl_fail(e, "RuntimeError", "[TL416] `%s` was compiled for %s, which has %s; this processor "
-                 "has not: compile it on a machine like this one", f, cpu, feature);
+/* What code may need of a processor, and where that says it has it: see `export_cpu.py`. */
+typedef struct {
+  const char *name;
+  unsigned leaf, subleaf, word, bit, saved;
+} tl_feature;
+
+TL_COLD static int tl_has(const tl_feature *f) {
+#if defined(__x86_64__)
+  unsigned r[4], low = 0, high = 0;
+  if (!__get_cpuid_count(f->leaf, f->subleaf, &r[0], &r[1], &r[2], &r[3])) return 0;
+  if (!(r[f->word] >> f->bit & 1)) return 0;
+  if (f->saved == 0) return 1;
+  /* OSXSAVE: whether the system saves registers can be asked at all. */
+  if (!__get_cpuid_count(1, 0, &r[0], &r[1], &r[2], &r[3]) || !(r[2] >> 27 & 1)) return 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low & f->saved) == f->saved;
+#else
+  return (int)(getauxval(f->leaf == 0 ? AT_HWCAP : AT_HWCAP2) >> f->bit & 1);
+#endif
+}
+
+/* Asked once, which takes microseconds in a virtual machine. */
+static int tl_other_cpu(tl_error *e, const char *f, const char *cpu, const tl_feature *needs,
+                        int count, int *fits) {
+  if (__atomic_load_n(fits, __ATOMIC_RELAXED)) return 0;
+  for (int i = 0; i < count; ++i)
+    if (!tl_has(&needs[i]))
+      return tl_fail(e, "RuntimeError", "[TL416] `%s` was compiled for %s, which has %s; this "
+                     "processor has not: compile it on a machine like this one", f, cpu,
+                     needs[i].name);
+  __atomic_store_n(fits, 1, __ATOMIC_RELAXED);
+  return 0;
 }
