@@ -128,6 +128,7 @@ def compare(module: Any, folder: Path, row: dict[str, Any]) -> dict[str, Any]:
     return {"ok": ok, "errors": errors}
 
 
+# As in `tests/kernels/case.py`, of which nothing is there where `run` runs: just this file.
 def difference(got: Any, want: Any) -> float:
     """Relative Frobenius error; NaN and infinity must stand at the same places in both."""
     import numpy as np

@@ -225,6 +225,7 @@ def decoded(raw: bytes, array: dict[str, Any]) -> Any:
     return (flat.double() if dtype.is_floating_point else flat).numpy()
 
 
+# As in `tests/kernels/case.py`, of which nothing is there where `run` runs: just this file.
 def difference(got: Any, want: Any) -> float:
     """Relative Frobenius error; NaN and infinity must stand at the same places in both."""
     import numpy as np

@@ -68,8 +68,8 @@ _NAMES: dict[str, str] = {
 _MODULES = ("autotuner", "language", "layout", "math", "profiler", "testing")
 
 __all__ = [
-    "CompileError", "Emulator", "Fragment", "JITKernel", "Layout", "PassConfigKey", "PrimFunc", "Target",
-    "TensorSupplyType", "TileLangWarning", "__version__", "autotune", "cdiv", "compile",
+    "CompileError", "Emulator", "Fragment", "JITKernel", "Layout", "PassConfigKey", "PrimFunc",
+    "Target", "TensorSupplyType", "TileLangWarning", "__version__", "autotune", "cdiv", "compile",
     "disable_cache", "enable_cache", "export", "is_cache_enabled", "jit", "language", "layout",
     "lower", "math", "next_power_of_2", "par_compile", "profiler", "testing",
 ]  # fmt: skip

@@ -342,7 +342,7 @@ COMPILE_TIMEOUT: Final = EnvVar(
 CRASH_DIR: Final = EnvVar(
     "TILELANG_CRASH_DIR", "", "where reproducers of compiler failures go (default: in the cache)"
 )
-COMPILER: Final = EnvVar("CC", "", "C compiler used as a linker for cached CPU kernels")
+COMPILER: Final = EnvVar("CC", "", "C compiler of exports (default: cc, gcc, clang, ziglang)")
 CXX: Final = EnvVar("CXX", "", "C++ compiler of the emulator (default: g++, clang++, ziglang)")
 EMULATE: Final = EnvVar(
     "TILELANG_EMULATE", "", "run GPU kernels on the emulator: 1, check, shuffle:SEED, with commas"
@@ -350,13 +350,16 @@ EMULATE: Final = EnvVar(
 EMULATOR_TIMEOUT: Final = EnvVar(
     "TILELANG_EMULATOR_SECONDS", "600", "give up on an emulated call after this long", _seconds
 )
+SANITIZER_TIMEOUT: Final = EnvVar(
+    "TILELANG_SANITIZER_SECONDS", "1800", "give up on `run --sanitize` after this long", _seconds
+)
 CUDA_HOME: Final = EnvVar("CUDA_HOME", "", "where the CUDA toolkit is (nvcc, compute-sanitizer)")
 SEARCH_PATH: Final = EnvVar("PATH", "", "where programs are looked for")
 
 ENVIRONMENT: Final[tuple[EnvVar, ...]] = (
     CACHE_DIR, CACHE_LIMIT, DISABLE_CACHE, DEFAULT_TARGET, VERBOSE, PRINT_ON_COMPILATION,
-    NUM_THREADS, COMPILE_TIMEOUT, CRASH_DIR, COMPILER, CXX, EMULATE, EMULATOR_TIMEOUT, CUDA_HOME,
-    SEARCH_PATH,
+    NUM_THREADS, COMPILE_TIMEOUT, CRASH_DIR, COMPILER, CXX, EMULATE, EMULATOR_TIMEOUT,
+    SANITIZER_TIMEOUT, CUDA_HOME, SEARCH_PATH,
 )  # fmt: skip
 
 

@@ -27,7 +27,6 @@ class Capabilities:
     """What one architecture has. Sizes are bytes per block, limits are per block or thread."""
 
     warp_size: int = 1
-    max_threads: int = 1024
     shared_bytes: int | None = None  # None: ordinary memory, no limit of its own
     registers: int | None = None
     shared_banks: int | None = None

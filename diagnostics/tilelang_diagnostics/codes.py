@@ -457,6 +457,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, ValueError),
     Code("TL817", "nothing-to-emulate", "the emulator is asked for and the target is no GPU's",
          _ERROR, ValueError),
+    Code("TL818", "disassembler-failed", "nvdisasm does not show a kernel's machine code",
+         _ERROR, RuntimeError),
     # Our own fault.
     Code("TL900", "internal-error", "the compiler failed; the kernel is not to blame",
          _ERROR, RuntimeError),

@@ -7,6 +7,7 @@ import linecache
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,6 +142,16 @@ def edited(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
+def without(at: Path, *way: Any) -> None:
+    """Take one thing out of a manifest."""
+    path = at / "build" / "manifest.json"
+    manifest = inner = json.loads(path.read_text())
+    for step in way[:-1]:
+        inner = inner[step]
+    del inner[way[-1]]
+    path.write_text(json.dumps(manifest))
+
+
 CHANGES: list[tuple[str, Callable[[Path, pytest.MonkeyPatch], object], str]] = [
     ("source", lambda at, patch: (at / "k.py").write_text(edited(KERNEL, "* factor", "+ factor")),
      "the source of `scale` has changed since it was exported"),
@@ -167,8 +178,14 @@ CHANGES: list[tuple[str, Callable[[Path, pytest.MonkeyPatch], object], str]] = [
         export_files, "tool_versions", lambda: ("apache-tvm 9", "apache-tvm-ffi 0.1.14.post1")),
      "it was compiled with other packages: apache-tvm 0.27.0.post1 is now apache-tvm 9"),
     ("device compiler", lambda at, patch: patch.setattr(
-        check_export, "identity", lambda options: ("NVRTC 99.9", ())),
-     ", and this machine has NVRTC 99.9"),
+        check_export, "identity", lambda options, compiler: (f"{compiler} 99.9", ())),
+     ", and this machine has nvrtc 99.9"),
+    ("no list of files", lambda at, patch: without(at, "files"),
+     "build/manifest.json is damaged: what it says of files is missing or wrong"),
+    ("a build without options", lambda at, patch: without(at, "functions", 0, "builds", 0,
+     "options"), "build/manifest.json is damaged: what it says of options is missing or wrong"),
+    ("a request of nothing", lambda at, patch: without(at, "request", "kernel"),
+     "build/manifest.json is damaged: what it says of kernel is missing or wrong"),
     ("manifest", lambda at, patch: (at / "build" / "manifest.json").write_text("{"),
      "build/manifest.json is no manifest any more"),
     ("folder", lambda at, patch: (at / "build" / "manifest.json").unlink(),
@@ -196,6 +213,23 @@ def test_check_says_what_differs(
     assert f"error[TL814]: {message}" in done.err.replace(f"{tmp_path}/", "") or (
         message in done.err and message.startswith((",", "k.py"))
     ), done.err
+
+
+@needs_c
+@pytest.mark.parametrize("recorded", ["NVRTC", "nvcc"])
+def test_a_compiler_is_compared_with_its_own_kind(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch, recorded: str
+) -> None:
+    """What nvcc compiled is not stale because NVRTC is here as well."""
+    compiled(run, "--emit", "dir", "-o", "build")
+    path = file.parent / "build" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["functions"][0]["builds"][0]["compiler"] = f"{recorded} 12.9"
+    path.write_text(json.dumps(manifest))
+    here = {"nvrtc": "NVRTC 13.0", "nvcc": "nvcc 12.9"}
+    monkeypatch.setattr(check_export, "identity", lambda options, kind: (here[kind], ()))
+    done = run("compile", "--check", "build")
+    assert done.status == int(recorded == "NVRTC"), done.err
 
 
 @needs_c

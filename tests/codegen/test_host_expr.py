@@ -26,15 +26,15 @@ def c(value):
 @pytest.mark.parametrize(
     ("expr", "value", "text"),
     [
-        (build.binary("//", m + 63, c(64)), 1, "tl_floordiv((m + 63), 64)"),
-        (build.binary("%", n, c(3)), 1, "tl_floormod(n, 3)"),
-        (build.binary("truncdiv", n, c(3)), -1, "tl_truncdiv(n, 3)"),
-        (build.binary("truncmod", n, c(3)), -2, "tl_truncmod(n, 3)"),
+        (build.binary("//", m + 63, c(64)), 1, "tl_floordiv((m + 63ll), 64ll)"),
+        (build.binary("%", n, c(3)), 1, "tl_floormod(n, 3ll)"),
+        (build.binary("truncdiv", n, c(3)), -1, "tl_truncdiv(n, 3ll)"),
+        (build.binary("truncmod", n, c(3)), -2, "tl_truncmod(n, 3ll)"),
         (build.binary("min", m, n), -5, "tl_min(m, n)"),
         (tirx.Select(m > n, m, n), 17, "((m > n) ? m : n)"),
         (build.cast(m, "int64") * build.const(1 << 40, "int64"), 17 << 40,
          "(m * 1099511627776ll)"),
-        (tirx.And(m > 0, tirx.Not(n > 0)), True, "((m > 0) && (!(n > 0)))"),
+        (tirx.And(m > 0, tirx.Not(n > 0)), True, "((m > 0ll) && (!(n > 0ll)))"),
     ],
 )  # fmt: skip
 def test_expression(expr, value, text):
@@ -43,6 +43,19 @@ def test_expression(expr, value, text):
     assert from_json(json.loads(json.dumps(found))) == found
     assert evaluate(from_json(json.loads(json.dumps(found))), VALUES) == value
     assert c_text(found) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0ll"), (-7, "-7ll"), ((1 << 31) - 1, "2147483647ll"), (-(1 << 63), "INT64_MIN"),
+        ((1 << 63) - 1, "9223372036854775807ll"), (True, "1"), (("*", 65536, 65536),
+        "(65536ll * 65536ll)"),
+    ],
+)  # fmt: skip
+def test_constants_are_64_bits_wide(value, text):
+    """C computes with an int what is written as one: 65536 * 65536 would be 0."""
+    assert c_text(value) == text
 
 
 def test_bound_names_are_replaced():

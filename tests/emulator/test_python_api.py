@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shlex
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +15,7 @@ import tilelang
 import tilelang.language as T
 from tests.emulator.needs import needs_compiler
 from tests.emulator.running import TARGET
+from tilelang.emulator import launch, toolchain
 from tilelang.emulator.settings import Emulator, emulator_of, parse_schedule
 from tilelang_diagnostics import CompileError
 
@@ -118,7 +125,9 @@ def test_addresses_are_refused() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize(("value", "held"), [(1e39, np.inf), (-1e300, -np.inf), (0.5, 0.5)])
-def test_a_scalar_too_large_for_its_dtype_is_infinite(dtype: str, value: float, held: float) -> None:
+def test_a_scalar_too_large_for_its_dtype_is_infinite(
+    dtype: str, value: float, held: float
+) -> None:
     @T.prim_func
     def fill(A: T.Tensor((1,), "float32"), x: T.dtype(dtype)):
         with T.Kernel(1, threads=32) as _:
@@ -128,6 +137,72 @@ def test_a_scalar_too_large_for_its_dtype_is_infinite(dtype: str, value: float, 
     A = np.zeros(1, np.float32)
     kernel(A, value)
     assert A[0] == held
+
+
+@pytest.mark.parametrize("full", [("shared",), ("shared", "temporary")])
+def test_a_full_folder(
+    full: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("shared", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(launch, "_SHARED", tmp_path / "shared")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    fallocate = os.posix_fallocate
+
+    def no_room(file: int, offset: int, size: int) -> None:
+        where = Path(os.readlink(f"/proc/self/fd/{file}")).parents[1].name
+        if where in full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fallocate(file, offset, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    kernel = tilelang.compile(turned, target=TARGET, execution_backend="emulator")
+    A, B = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    if "temporary" in full:
+        with pytest.raises(CompileError, match=r"TL813.*no room for the 64 bytes"):
+            kernel(A, B)
+    else:
+        kernel(A, B)
+        assert np.array_equal(B, A[::-1])
+    assert [p for name in ("shared", "temporary") for p in (tmp_path / name).iterdir()] == []
+
+
+def test_a_compiler_that_does_not_end_or_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "slow++"
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && exec echo gcc\nsleep 60\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(toolchain, "_SECONDS", 0.5)
+    compiler = toolchain.Compiler((str(program),), "gcc", "1")
+    with pytest.raises(toolchain.CompilerError, match=r"did not end within 0\.5 seconds"):
+        toolchain.kernel_library("", "k", False, compiler)
+    with pytest.raises(CompileError, match=r"TL807.*cannot build the emulator"):
+        launch.build_runtime(compiler)
+    gone = toolchain.Compiler((str(tmp_path / "gone"),), "gcc", "1")
+    with pytest.raises(toolchain.CompilerError, match="cannot be started"):
+        toolchain.kernel_library("", "k", False, gone)
+
+
+@pytest.mark.parametrize("form", ["{wrapper} {compiler} -O0", "{spaced}", "'{spaced}' -O0"])
+def test_a_compiler_may_be_several_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: str
+) -> None:
+    found = toolchain.find_compiler()
+    compiler = shlex.join(found.command)
+    wrapper, spaced = tmp_path / "ccache", tmp_path / "a folder" / "c++"
+    spaced.parent.mkdir()
+    wrapper.write_text('#!/bin/sh\nexec "$@"\n')
+    spaced.write_text(f'#!/bin/sh\nexec {compiler} "$@"\n')
+    for path in (wrapper, spaced):
+        path.chmod(0o755)
+    monkeypatch.setenv("CXX", form.format(wrapper=wrapper, spaced=spaced, compiler=compiler))
+    again = toolchain.find_compiler()
+    assert again.command[0] in (str(wrapper), str(spaced))
+    assert again.command[1:] == {"{spaced}": (), "'{spaced}' -O0": ("-O0",)}.get(
+        form, (*found.command, "-O0")
+    )
+    assert (again.family, again.version) == (found.family, found.version)
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,11 @@ import tilelang
 from tests.export import kernels
 from tests.export.conftest import A100, FLOAT16, FLOAT32, H200, HERE, Host, ask, tensor
 from tilelang.cli import main
+from tilelang.codegen.cpu_artifact import CpuArtifact
+from tilelang.ir.llvm import features_of
 from tilelang.options import SEARCH_PATH
 from tilelang.runtime import build, export_link
+from tilelang.runtime.export_cpu import needs_of
 from tilelang_diagnostics import CompileError
 
 TWO = "cuda:sm_80,cuda:sm_90a"
@@ -274,14 +277,55 @@ def test_arguments_of_a_cpu_kernel_are_checked(compiler: str, tmp_path: Path) ->
 def test_another_processor_is_refused(
     compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tilelang.runtime.export_cpu.cpu_features", lambda: ("avx5124vnniw",))
+    # `tbm` is of processors of 2012 to 2017.
+    monkeypatch.setattr("tilelang.ir.llvm.features_of", lambda name, triple: ("sse4.2", "tbm"))
     library = exported("scale", tmp_path)
     a = tensor(4, 64, device=(1, 0), array="00" * 512)
     (answer,) = answers_of(library, {"function": "scale", "args": [a, a, 1.0]})
     assert answer.error is not None
     kind, message = answer.error
     assert kind == "RuntimeError" and message.startswith("[TL416] `scale` was compiled for ")
-    assert "which has avx5124vnniw; this processor has not" in message
+    assert "which has tbm; this processor has not" in message
+
+
+HASWELL = {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"}
+LINUX = "{}-unknown-linux-gnu"
+
+
+@pytest.mark.parametrize(
+    ("triple", "name", "held"),
+    [
+        (LINUX.format("x86_64"), "haswell", HASWELL),
+        (LINUX.format("x86_64"), "icelake-server", {"avx512vbmi", "avx512vbmi2", "avx512ifma",
+         "avx512bitalg", "avx512vpopcntdq", "gfni", "avx512f", "avx512bw"} | HASWELL),
+        (LINUX.format("x86_64"), "sapphirerapids", {"avx512fp16", "avx512bf16", "avxvnni"}),
+        (LINUX.format("aarch64"), "neoverse-v1", {"sve", "bf16", "i8mm", "dotprod", "lse"}),
+    ],
+)  # fmt: skip
+def test_what_is_asked_of_a_processor(triple: str, name: str, held: set[str]) -> None:
+    """All that the code may hold, whichever machine compiled it."""
+    assert held <= set(needs_of(made_for(triple, name)))
+
+
+def test_every_vector_instruction_is_asked_for() -> None:
+    triple = LINUX.format("x86_64")
+    names = ("haswell", "skylake-avx512", "graniterapids", "diamondrapids", "znver5", "bdver4")
+    for name in names:
+        asked = set(needs_of(made_for(triple, name)))
+        held = features_of(name, triple)
+        vectors = {n for n in held if n.startswith(("avx", "sse3", "ssse", "sse4", "fma", "bmi"))}
+        assert vectors <= asked, name
+
+
+def test_a_processor_that_cannot_be_asked_is_refused() -> None:
+    with pytest.raises(CompileError) as caught:
+        needs_of(made_for("arm64-apple-darwin23", "apple-m1"))
+    (found,) = caught.value.diagnostics
+    assert found.code == "TL807" and "compiled for apple-m1 (arm64-apple-darwin23)" in found.message
+
+
+def made_for(triple: str, name: str) -> CpuArtifact:
+    return CpuArtifact("scale", (), (), "info", 0, (), triple, name, b"")
 
 
 @pytest.mark.needs_torch

@@ -16,9 +16,12 @@ from tests.gpu_passes.thread_programs import (
     synchronised,
 )
 from tests.support.lowering import body_text, emitted
-from tilelang.ir import build, tirx
+from tilelang.analysis.barrier_regions import Groups, Region, branches
+from tilelang.analysis.divergence import Divergence
+from tilelang.analysis.shared_accesses import launch_tree
+from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call, region
-from tilelang.ir.visit import Rewriter, with_body
+from tilelang.ir.visit import Rewriter, collect, with_body
 from tilelang.passes.context import PassContext
 from tilelang.passes.insert_sync import insert_sync
 
@@ -44,6 +47,30 @@ def with_cp_async(func: Any) -> Any:
             return build.evaluate(call("cp_async", [dst, src], bytes=4, span=s.span), s.span)
 
     return with_body(func, Rewrite().any(func.body))
+
+
+def test_a_side_that_nobody_takes_needs_no_barrier_of_its_own() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32"), C: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            S = T.alloc_shared((128,), "float32")
+            if tx >= 128:
+                S[tx] = A[tx]
+                C[tx] = S[127 - tx]
+            if tx < 64:
+                S[tx] = A[tx]
+                C[tx] = S[63 - tx]
+
+    launch = next(
+        s for s in collect(emitted(main).body, tirx.AttrStmt)
+        if str(s.attr_key) == attrs.THREAD_EXTENT
+    )  # fmt: skip
+    tree = launch_tree(launch)
+    groups = Groups(tree, Divergence(tree, launch))
+    never, first = branches(tree.body)
+    assert groups.region(never, True, Region()) == Region("none")
+    assert groups.region(first, True, Region()) == Region("warps", 1, 64)
 
 
 def test_threads_that_read_what_others_wrote_wait() -> None:

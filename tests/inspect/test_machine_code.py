@@ -12,9 +12,15 @@ from tests.inspect import kernels
 from tests.inspect.conftest import Inspect
 from tests.inspect.kernels import line_of
 from tests.support.cuda import needs_nvdisasm, needs_nvrtc
-from tilelang.inspection import inspect as module
+from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.cuda_binary import CudaBinary
+from tilelang.codegen.device_source import DeviceSource
+from tilelang.codegen.source_map import Line, SourceMap
+from tilelang.inspection.inspect import _Code
 from tilelang.inspection.model import Inspection, KernelReport
+from tilelang.runtime import sass
 from tilelang_diagnostics import CompileError
+from tilelang_diagnostics.model import Span
 
 ARCHS = ("sm_80", "sm_90a")
 pytestmark = [needs_nvrtc, needs_nvdisasm]
@@ -155,7 +161,7 @@ def test_line_directives_change_nothing(inspect: Inspect, name: str) -> None:
 
 
 def through_ptx(monkeypatch: pytest.MonkeyPatch, name: str, arch: str) -> Inspection:
-    monkeypatch.setattr(module, "find_nvdisasm", lambda: None)
+    monkeypatch.setattr(sass, "find_nvdisasm", lambda: None)
     return tilelang.compile(getattr(kernels, name), target=f"cuda:{arch}").inspect()
 
 
@@ -197,3 +203,42 @@ def test_a_cpu_kernel() -> None:
     (found,) = caught.value.diagnostics
     assert found.code == "TL417" and found.span is not None
     assert found.help is not None and "cuda:sm_90a" in found.help
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("echo 'fatal: Unknown SM' >&2; exit 1", "fatal: Unknown SM"),
+        ("printf '\\377\\n' >&2; exit 1", "\ufffd"),
+        ("exit 3", "it ended with status 3"),
+        ("exec sleep 20", "it took longer than 1 s"),
+    ],
+)
+def test_a_disassembler_that_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str, said: str
+) -> None:
+    tool = tmp_path / "nvdisasm"
+    tool.write_text(f"#!/bin/sh\n{program}\n")
+    tool.chmod(0o755)
+    monkeypatch.setattr(sass, "find_nvdisasm", lambda: tool)
+    monkeypatch.setattr(sass, "_SECONDS", 1.0)
+    with pytest.raises(CompileError) as caught:
+        sass.disassemble(b"")
+    (found,) = caught.value.diagnostics
+    why = f"nvdisasm does not show this machine code: {said}"
+    assert (found.code, found.message) == ("TL818", why)
+    shown = tilelang.compile(kernels.matmul, target="cuda:sm_80").inspect()
+    assert shown.source == "ptx" and shown.note.startswith(f"{why}: counts are those of PTX")
+    assert shown.kernel().counts["mma"] == 16
+
+
+def test_a_line_directive_names_a_file_too() -> None:
+    """Line 7 of the kernel's file is not line 7 of a file with macros."""
+    spans = [Span(file, line, 1, line, 9) for file, line in
+             (("/a/kernel.py", 3), ("/a/macros.py", 7), ("/a/kernel.py", 7))]  # fmt: skip
+    rows = [Line('#line 3 "/a/kernel.py"'), *(Line(str(n), (s,)) for n, s in enumerate(spans))]
+    device = DeviceSource("main", "cuda", SourceMap(tuple(rows)), (), ())
+    code = _Code(CudaArtifact(device), CudaBinary("sm_80", b""))
+    found = code._place(7)
+    assert found is not None and found.span == spans[2]
+    assert code._place(8) is None

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from tilelang.layout import Fragment
-from tilelang.layout.atoms import ATOMS, Atom, find_atoms, ldmatrix, ldmatrix_addresses
+from tilelang.layout.atoms import ATOMS, Atom, find_atoms, ldmatrix
 from tilelang.layout.banks import ldmatrix_rows
+from tilelang.layout.digits import Digit
 from tilelang.layout.gemm import (
     GemmWarpPolicy,
     NoPartition,
@@ -136,7 +137,8 @@ def test_ldmatrix_loads_an_operand() -> None:
         for j in range(16):
             matrix = i // 8 + 2 * (j // 8)
             assert loaded.owners(matrix, i % 8, j % 8) == atom.a.owners(i, j)
-    addresses = ldmatrix_addresses(4)
+    # Which lane names the address of each row, shape (matrices, 8) (PTX ISA 9.7.14.5.15).
+    addresses = Fragment.from_digits((4, 8), thread=(Digit(0, 1, 4, 8), Digit(1, 1, 8, 1)), slot=())
     for lane, (row, column) in enumerate(ldmatrix_rows(16).lanes):
         assert addresses.owners(row // 8 + 2 * (column // 8), row % 8) == ((lane, 0),)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tilelang.dtypes import SCALARS
 from tilelang.layout.constraints import Origin
-from tilelang.layouts.addresses import aligned_width, element_strides
+from tilelang.layouts.addresses import alignment, element_strides
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import Counter, Index, elements, index_map, indices_of, step_of
 from tilelang.layouts.machine import machine_of
@@ -116,8 +116,8 @@ def test_aligned_width(shape: tuple[int, ...], indices: tuple[ex.Expr, ...], wid
     buffer = Buffer("A", shape, SCALARS["float16"], "global", None, "param")
     builder = Builder(machine_of("cuda:sm_80"), 128)
     nest = builder.nest("i, j", (8, 8), Origin("loop"), "parallel", {I: 0, J: 1})
-    found = aligned_width(buffer, indices_of(indices), element_strides(buffer), nest, ())
-    assert found == width
+    found = alignment(buffer, indices_of(indices), element_strides(buffer), nest, ())
+    assert found is not None and found[0] == width
 
 
 def test_alignment_that_sizes_decide_is_not_known() -> None:
@@ -127,4 +127,4 @@ def test_alignment_that_sizes_decide_is_not_known() -> None:
     nest = builder.nest("i, j", (8, 8), Origin("loop"), "parallel", {I: 0, J: 1})
     pitches = element_strides(buffer)
     assert pitches == (None, 1)
-    assert aligned_width(buffer, indices_of((I, J)), pitches, nest, ()) is None
+    assert alignment(buffer, indices_of((I, J)), pitches, nest, ()) is None

@@ -1,5 +1,7 @@
 """Each pass on a small kernel: what its output reads like."""
 
+import pytest
+
 import tilelang.language as T
 from tests.support.lowering import body_text, check_pass, emitted, lowered
 from tilelang.options import make_options
@@ -242,6 +244,15 @@ def test_pipeline_order_is_sound():
     assert order_problems() == []
     backwards = tuple(reversed(PIPELINE))
     assert "lower_tile_ops needs 'legal indices'" in order_problems(backwards)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
+def test_the_order_is_in_the_data(target: str):
+    # What a pass gives, a later one needs; only the last has nobody to give to.
+    context = PassContext(target)
+    steps = [step for step in PIPELINE if step.applies(context)]
+    for n, step in enumerate(steps[:-1]):
+        assert any(step.gives & later.needs for later in steps[n + 1 :]), step.name
 
 
 def test_each_step_has_a_reason_of_its_own():

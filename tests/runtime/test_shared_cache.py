@@ -7,9 +7,11 @@ import sys
 import textwrap
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 import tilelang
 from tests.runtime import kernels
@@ -150,6 +152,32 @@ def test_info_and_clear(tmp_path: Path, url: str, capsys: pytest.CaptureFixture[
     assert f"dropped  1 kernel from {url} and {tmp_path}/home" in capsys.readouterr().out
     assert objects(tmp_path) == []
     assert not run_kernel()
+
+
+@pytest.mark.parametrize("broken", ["mv", "pipe_file"])
+def test_a_write_that_fails_leaves_nothing(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    whole = LocalFileSystem.pipe_file
+
+    def fails(fs: LocalFileSystem, path: str, *args: Any, **more: Any) -> None:
+        if broken == "pipe_file":
+            whole(fs, path, b"half")
+        raise OSError("no room")
+
+    monkeypatch.setattr(LocalFileSystem, broken, fails)
+    with pytest.warns(tilelang.TileLangWarning, match="no room"):
+        assert not run_kernel()
+    assert [p for p in (tmp_path / "bucket").rglob("*") if p.is_file()] == []
+
+
+def test_clear_removes_what_writers_left(tmp_path: Path, url: str) -> None:
+    """One that was killed cannot do it."""
+    run_kernel()
+    left = objects(tmp_path)[0].parent / ".4711-0123456789ab"
+    left.write_bytes(b"half")
+    KernelCache().clear()
+    assert [p for p in (tmp_path / "bucket").rglob("*") if p.is_file()] == []
 
 
 def test_info_says_that_a_url_does_not_work(

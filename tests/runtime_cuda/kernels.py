@@ -26,3 +26,14 @@ def too_large(A: T.Tensor((65536,), "float32")):
 
 
 __all__ = ["scale", "tilelang", "too_large"]
+
+
+@T.prim_func
+def rounds(A: T.Tensor((64, 32), "float32"), B: T.Tensor((32,), "float32")):
+    with T.Kernel(1, threads=32):
+        total = T.alloc_fragment((32,), "float32")
+        T.clear(total)
+        for k in T.serial(64):
+            for i in T.Parallel(32):
+                total[i] += A[k, i]
+        T.copy(total, B)

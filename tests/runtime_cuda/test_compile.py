@@ -6,6 +6,7 @@ import ctypes
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,28 @@ def test_the_same_source_is_compiled_once(cache_dir: Path, monkeypatch: pytest.M
     monkeypatch.setattr(cuda_build, "compile_cuda", None)
     again = compiled()
     assert not again.from_cache and again.artifact.binaries == first.artifact.binaries
+
+
+def test_a_kernel_that_spilled_is_found_by_its_source(
+    cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept is another form of the source than the one that was printed first."""
+    compile_cuda = cuda_build.compile_cuda
+
+    def spilling(device: Any, *args: Any, **more: Any) -> Any:
+        binary = compile_cuda(device, *args, **more)
+        spills = 0 if "tl::again" in device.text else 8
+        rows = tuple(replace(r, spill_stores=spills) for r in binary.resources)
+        return replace(binary, resources=rows)
+
+    monkeypatch.setattr(cuda_build, "compile_cuda", spilling)
+    first = tilelang.compile(kernels.rounds, target="cuda:sm_80")
+    assert "tl::again" in first.kernel_source
+    KernelCache().fronts.clear()
+    build.forget()
+    monkeypatch.setattr(cuda_build, "compile_cuda", None)
+    again = tilelang.compile(kernels.rounds, target="cuda:sm_80")
+    assert not again.from_cache and again.artifact == first.artifact
 
 
 def test_another_architecture_is_another_kernel(cache_dir: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tilelang.language as T
 from tests.cli.conftest import Run, run  # noqa: F401
 from tests.runtime_cuda.fake_driver import FakeLibrary, value_of
 from tests.runtime_cuda.kernels import scale
@@ -120,14 +121,30 @@ def test_a_race_is_told_at_both_lines(program: Any) -> None:
         "report.write_text('<Compute'); print('========= Device not supported')",
         CLEAN.replace("reached()", "print('Device not supported')"),
         f"{CLEAN}\nprint('Device not supported'); sys.exit(139)",
+        f"{CLEAN}\n(folder / 'addresses.json').write_text('{{\"A\": [4'); "
+        "print('Device not supported')",
+        f"{CLEAN}\n(folder / 'error.json').write_text('[{{'); print('Device not supported')",
     ],
-    ids=["no report", "half a report", "no launch", "a crash"],
-)
+    ids=["no report", "half a report", "no launch", "a crash", "half of addresses",
+         "half an error"],
+)  # fmt: skip
 def test_a_sanitizer_that_does_not_work(program: Any, body: str) -> None:
     program(body)
     found = refusal(sanitize)
     assert found.code == "TL815" and "compute-sanitizer made no report" in found.message
     assert found.notes[-1] == "Device not supported"
+
+
+def test_a_call_that_does_not_end(
+    program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "child"
+    program(f"import subprocess\nchild = subprocess.Popen([{sys.executable!r}, '-c', 'input()'], "
+            f"stdin=subprocess.PIPE)\npathlib.Path({str(kept)!r}).write_text(str(child.pid))\n"
+            "child.wait()")  # fmt: skip
+    monkeypatch.setenv("TILELANG_SANITIZER_SECONDS", "1")
+    found = refusal(sanitize)
+    assert found.code == "TL733" and "did not end within 1 seconds" in found.message
 
 
 def test_what_the_process_itself_says(program: Any) -> None:
@@ -218,6 +235,41 @@ def test_no_memory_left(driver: Any, tmp_path: Path) -> None:
     assert (row["code"], row["message"]) == (
         "TL813", "cuda:0 has no 5120 bytes left for a tensor of `scale`"
     )  # fmt: skip
+
+
+M, N, S = T.dynamic("M, N, S")
+
+
+@T.prim_func
+def row_sums(
+    A: T.StridedTensor((M, N), (S, 1), "float32"), B: T.Tensor((M,), "float32"),
+    bias: T.Tensor((M,), "float32") = None,
+):  # fmt: skip
+    with T.Kernel(M, threads=32) as i:
+        B[i] = A[i, 0] + A[i, N - 1]
+
+
+@pytest.mark.parametrize("family", ["numpy", "torch"])
+def test_a_tensor_with_gaps(family: str, tmp_path: Path) -> None:
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    whole = pytest.importorskip("torch").from_numpy(a) if family == "torch" else a
+    write_call(tmp_path, artifact_of(row_sums), make_signature(row_sums.function, [1]),
+               [whole[:, :2], None])  # fmt: skip
+    rows = json.loads((tmp_path / "call.json").read_text())["values"]
+    assert {r["name"]: r.get("number", r.get("bytes")) for r in rows} == {
+        "A": 40, "B": 12, "bias": 0, "M": 3, "N": 2, "S": 4
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [(np.ones((3, 4), np.float32)[::-1], "TL705"), (np.ones((3, 4), np.float16), "TL702"),
+     (np.ones((3, 4), np.float32)[:, ::2], "TL705"), (np.ones(3, np.float32), "TL703")],
+)  # fmt: skip
+def test_a_tensor_that_does_not_fit(value: Any, code: str, tmp_path: Path) -> None:
+    signature = make_signature(row_sums.function, [1])
+    artifact = artifact_of(row_sums)
+    assert refusal(lambda: write_call(tmp_path, artifact, signature, [value, None])).code == code
 
 
 def test_a_size_that_no_input_gives(tmp_path: Path) -> None:

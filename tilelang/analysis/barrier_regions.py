@@ -91,11 +91,13 @@ class Groups:
         if mask is None or region.kind != "block" or len(mask) % _WARP:
             return Region("none")
         warps = (mask if side else ~mask).reshape(-1, _WARP)
+        if not warps.any():
+            return Region("none")  # nobody comes here: no barrier is spent on it
         if (warps.all(1) != warps.any(1)).any():
             lanes = {sum(1 << n for n in range(_WARP) if w[n]) for w in warps if w.any()}
             return Region("lanes", mask=lanes.pop()) if len(lanes) == 1 else Region("none")
         name = self._name_for(warps.tobytes())
-        if not warps.any() or name is None:
+        if name is None:
             return Region("none")
         return Region("warps", name, int(warps.sum()))
 

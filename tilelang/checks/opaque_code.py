@@ -12,18 +12,7 @@ from collections.abc import Iterator
 
 from tilelang.program import expr as ex
 from tilelang.program.context import make_diagnostic
-from tilelang.program.stmt import (
-    Annotate,
-    Evaluate,
-    Function,
-    If,
-    Launch,
-    Let,
-    Stmt,
-    Store,
-    While,
-    walk_statements,
-)
+from tilelang.program.stmt import Annotate, Function, Launch, Stmt, expressions, walk_statements
 from tilelang_diagnostics.model import Diagnostic
 
 
@@ -47,25 +36,13 @@ def check(function: Function, target: str) -> Iterator[Diagnostic]:
 
 
 def _calls(stmt: Stmt, said: set[str]) -> Iterator[Diagnostic]:
-    for expression in _expressions(stmt):
+    for expression in expressions(stmt):
         for inner in ex.walk(expression):
             if isinstance(inner, ex.Intrinsic) and inner.name == "call_extern":
                 name = str(dict(inner.attrs).get("function"))
                 if name not in said:
                     said.add(name)
                     yield _remark(f"`{name}`", stmt)
-
-
-def _expressions(stmt: Stmt) -> tuple[ex.Expr, ...]:
-    match stmt:
-        case Evaluate(value=value) | Let(value=value):
-            return (value,)
-        case Store(indices=indices, value=value):
-            return (*indices, value)
-        case If(condition=condition) | While(condition=condition):
-            return (condition,)
-        case _:
-            return ()
 
 
 def _remark(what: str, stmt: Stmt) -> Diagnostic:

@@ -10,7 +10,8 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Final
 
 from tilelang.cli.files import choose
 from tilelang.cli.output import table
@@ -23,6 +24,7 @@ from tilelang.runtime.export_files import (
     KIND,
     MANIFEST,
     SCHEMA,
+    Layout,
     digest_of,
     options_of,
     program_of,
@@ -31,6 +33,17 @@ from tilelang.runtime.export_files import (
 from tilelang.target import ARCHS
 from tilelang_diagnostics import CompileError, diagnose, error_for, failure
 from tilelang_diagnostics.model import Diagnostic
+
+# What is read of a manifest, and of which types it is.
+_BUILD: Final = {
+    "target": str, "compiler": str, "program": {"digest": (str, NoneType), "lines": [int]},
+    "options": {"changed": dict, "compile_flags": [str]},
+}  # fmt: skip
+_SHAPE: Final = {
+    "made_by": {"tilelang": str, "sources": str, "packages": [str]}, "files": dict,
+    "request": (dict, NoneType), "functions": [{"name": str, "builds": [_BUILD]}],
+}  # fmt: skip
+_REQUEST: Final = {"file": str, "kernel": str, "set": [str], "line_directives": bool}
 
 
 def check_export(path: Path) -> int:
@@ -50,9 +63,10 @@ def check_export(path: Path) -> int:
 
 def _manifest_path(path: Path) -> Path:
     """The manifest of a folder, or of a library with a name."""
-    if path.suffix in (".so", ".dylib", ".dll"):
-        return path.with_name(f"{path.stem}.{MANIFEST}")
-    return path if path.name.endswith(MANIFEST) else path / MANIFEST
+    if path.name.endswith(MANIFEST):
+        return path
+    layout = Layout.of(path, ())
+    return layout.folder / layout.manifest
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -69,7 +83,27 @@ def _read(path: Path) -> dict[str, Any]:
         raise _stale(f"{path} is no manifest any more: {error}") from None
     if not isinstance(found, dict) or found.get("kind") != KIND or found.get("schema") != SCHEMA:
         raise _stale(f"{path} is not a manifest that this version writes")
+    missing = _missing(found, _SHAPE, "") or (
+        None if found["request"] is None else _missing(found["request"], _REQUEST, "")
+    )
+    if missing is not None:
+        raise _stale(f"{path} is damaged: what it says of {missing} is missing or wrong")
     return found
+
+
+def _missing(value: Any, shape: Any, name: str) -> str | None:
+    """The first part of `value` that is not of its type, or not there."""
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return name
+        found = (_missing(value.get(key), part, key) for key, part in shape.items())
+    elif isinstance(shape, list):
+        if not isinstance(value, list):
+            return name
+        found = (_missing(item, shape[0], name) for item in value)
+    else:
+        return None if isinstance(value, shape) else name
+    return next((part for part in found if part is not None), None)
 
 
 def _files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -99,16 +133,17 @@ def _compiler(manifest: Mapping[str, Any]) -> Iterator[Diagnostic]:
             f"the sources of the compiler are not those that compiled it, though both are "
             f"tilelang {now['tilelang']}"
         )
-    try:
-        compiler, _ = identity(CompileOptions())
-    except CompileError:
-        return  # there is none here, and none is needed to check
-    others = {
+    used = {
         b["compiler"] for f in manifest["functions"] for b in f["builds"]
-        if b["target"].startswith("cuda") and b["compiler"] != compiler
+        if b["target"].startswith("cuda")
     }  # fmt: skip
-    for other in sorted(others):
-        yield _difference(f"it was compiled by {other}, and this machine has {compiler}")
+    for other in sorted(used):
+        try:
+            here, _ = identity(CompileOptions(), "nvrtc" if other.startswith("NVRTC") else "nvcc")
+        except CompileError:
+            continue  # there is none here, and none is needed to check
+        if here != other:
+            yield _difference(f"it was compiled by {other}, and this machine has {here}")
 
 
 def _source(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Diagnostic]:

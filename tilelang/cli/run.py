@@ -7,6 +7,7 @@ import math
 import click
 
 from tilelang.cli.arguments import kernel_argument, set_option, target_option
+from tilelang.runtime.sanitizer_tools import TOOLS
 
 
 def _number(ctx: click.Context, param: click.Parameter, value: float) -> float:
@@ -48,7 +49,7 @@ class _Run(click.Command):
 )  # fmt: skip
 @click.option("--no-check", is_flag=True, help="Do not compare with the reference function.")
 @click.option(
-    "--sanitize", type=click.Choice(["memcheck", "racecheck", "initcheck", "synccheck"]),
+    "--sanitize", type=click.Choice(TOOLS),
     metavar="[=TOOL]",
     help="On an NVIDIA GPU: one call under compute-sanitizer's memcheck (the default), racecheck, "
     "initcheck or synccheck, told in lines of FILE. Nothing is compared or timed.",

@@ -8,7 +8,8 @@ from typing import Any, cast
 from tilelang.cli.output import show, table
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.runtime.kernel import JITKernel
-from tilelang.runtime.sanitizer import Tool, find_sanitizer, sanitize
+from tilelang.runtime.sanitizer import find_sanitizer, sanitize
+from tilelang.runtime.sanitizer_tools import Tool
 from tilelang.target import Target
 from tilelang_diagnostics import failure
 

@@ -110,7 +110,9 @@ def c_text(expr: HostExpr) -> str:
             return _C.get(operator, f"({{}} {operator} {{}})").format(*map(c_text, operands))
         case bool():
             return str(int(expr))
-        case int() if not -(1 << 31) < expr < 1 << 31:
+        case int() if expr == -(1 << 63):
+            return "INT64_MIN"  # its digits alone are no constant of C
+        case int():
             return f"{expr}ll"
         case _:
             return str(expr)

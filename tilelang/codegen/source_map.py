@@ -7,12 +7,19 @@ elsewhere. `calls` is the way from the kernel to inlined code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tilelang_diagnostics.json_format import span_from_json, span_to_json
 from tilelang_diagnostics.model import Frame, Span
+
+# How `c_printer` declares a tile in dynamic shared memory, and one of its own.
+_SHARED_TILE: Final = re.compile(
+    r"^\s*(?:\S.*\*\s*(?:__restrict__ )?(\w+) = \([^)]*\*\)\(shared_memory"
+    r"|__shared__ .*?\b(\w+)\[[^\]]*\];)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +103,9 @@ def with_line_directives(lines: Sequence[Line]) -> list[Line]:
             expected = (expected[0], expected[1] + 1)
         out.append(line)
     return out
+
+
+def shared_tiles(lines: Iterable[Line]) -> list[str]:
+    """Names of the tiles in shared memory that generated lines declare."""
+    matches = (_SHARED_TILE.match(line.text) for line in lines)
+    return [m[1] or m[2] for m in matches if m is not None]

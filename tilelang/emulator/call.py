@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Memory:
             at += pages
         size = max(at, _PAGE)
         with path.open("w+b") as file:
-            file.truncate(size)
+            _reserve(file.fileno(), size)
             self._map = mmap.mmap(file.fileno(), size)
 
     def copy_in(self) -> None:
@@ -69,6 +70,15 @@ class Memory:
 
     def close(self) -> None:
         self._map.close()
+
+
+def _reserve(file: int, size: int) -> None:
+    """Make a file that long whose memory is there: a file system that is full raises here, and not
+    where memory is touched."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:  # macOS
+        os.ftruncate(file, size)
 
 
 def write_call(

@@ -15,10 +15,9 @@ from tilelang.emulator.toolchain import find_compiler
 from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
-from tilelang.runtime.dims import evaluate
+from tilelang.runtime.dims import bytes_of
 from tilelang.runtime.place import Place
 from tilelang.runtime.signature import Parameter, make_signature
-from tilelang.runtime.tensors import elements_per_item, numpy_dtype
 from tilelang_diagnostics import failure
 
 
@@ -66,21 +65,3 @@ class EmulatedKernel:
                     span=check.span,
                     help="pass other arguments, or drop the assertion",
                 )
-
-
-def bytes_of(buffer: Buffer, sizes: Mapping[Var, int]) -> int:
-    """Bytes from the first element of a tensor to its last."""
-    shape = [evaluate(d, sizes) or 0 for d in buffer.shape]
-    if any(n == 0 for n in shape):
-        return 0
-    per_item = elements_per_item(buffer.dtype)
-    item = int(numpy_dtype(buffer.dtype).itemsize)
-    if buffer.strides is not None:
-        strides = [evaluate(s, sizes) or 0 for s in buffer.strides]
-        last = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-        return (last // per_item + 1) * item
-    shape[-1:] = [-(-n // per_item) for n in shape[-1:]]
-    count = 1
-    for n in shape:
-        count *= n
-    return count * item

@@ -6,12 +6,12 @@ kernel writes is copied back.
 
 from __future__ import annotations
 
-import os
-import signal
+import errno
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,10 +29,14 @@ from tilelang.emulator.toolchain import (
     kernel_library,
     runtime_program,
 )
+from tilelang.runtime.cpu_pool import available_cores
+from tilelang.runtime.programs import run_group
+from tilelang.runtime.tensors import size_text
 from tilelang_diagnostics import error_for, failure
 
 # Where memory is a file system: tensors never touch a disk.
 _SHARED: Final = Path("/dev/shm")
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
 
 
 def launch(
@@ -45,16 +49,13 @@ def launch(
     """
     compiler = find_compiler()
     library = build_library(device, settings.check, compiler)
-    program = runtime_program(compiler)
+    program = build_runtime(compiler)
     spaces = [Region(w.name, 0, int(evaluate(w.bytes, names))) for w in device.workspaces]
-    with tempfile.TemporaryDirectory(
-        prefix="tilelang-emulator-", dir=_SHARED if _SHARED.is_dir() else None
-    ) as name:
-        folder = Path(name)
-        memory = Memory(folder / "memory", [*tensors, *spaces])
+    with _memory(device.name, [*tensors, *spaces]) as memory:
+        folder = memory.path.parent
         memory.copy_in()
         reports = folder / "reports"
-        workers = settings.workers or len(os.sched_getaffinity(0))
+        workers = settings.workers or available_cores()
         call = write_call(folder, device, names, memory, library, reports, settings, workers)
         status, output, errors = _run(program, call, device.name)
         if output:
@@ -65,7 +66,42 @@ def launch(
         if status != 0:
             raise _died(device.name, status, errors)
         memory.copy_out(written_tensors(device))
-        memory.close()
+
+
+@contextmanager
+def _memory(name: str, regions: Sequence[Region]) -> Iterator[Memory]:
+    """The memory of a call in a folder of its own, where there is room; else TL813."""
+    for place in (_SHARED, None) if _SHARED.is_dir() else (None,):
+        with tempfile.TemporaryDirectory(prefix="tilelang-emulator-", dir=place) as folder:
+            try:
+                memory = Memory(Path(folder) / "memory", regions)
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                continue
+            try:
+                yield memory
+            finally:
+                memory.close()
+            return
+    size = size_text(sum(region.bytes for region in regions))
+    raise failure(
+        "TL813", f"there is no room for the {size} of tensors and workspaces of `{name}`",
+        help=f"free some of {tempfile.gettempdir()}, or name a larger folder in TMPDIR",
+    )  # fmt: skip
+
+
+def build_runtime(compiler: Compiler) -> Path:
+    """The emulator itself; TL807 where the compiler cannot build it."""
+    try:
+        return runtime_program(compiler)
+    except CompilerError as error:
+        raise failure(
+            "TL807",
+            f"{compiler.command[0]} cannot build the emulator",
+            notes=_errors_of(error),
+            help="CXX names another compiler: g++ or clang, from version 9",
+        ) from None
 
 
 def build_library(device: DeviceSource, check: bool, compiler: Compiler) -> Path:
@@ -73,36 +109,32 @@ def build_library(device: DeviceSource, check: bool, compiler: Compiler) -> Path
     try:
         return kernel_library(host_source(device), device.name, check, compiler)
     except CompilerError as error:
-        lines = [line for line in error.log.splitlines() if "error" in line] or [error.log]
         raise failure(
             "TL806",
             f"{compiler.command[0]} rejected the source generated for `{device.name}`",
-            notes=tuple(lines[:4]),
+            notes=_errors_of(error),
             help="foreign code in a kernel may use what the emulator does not have",
         ) from None
+
+
+def _errors_of(error: CompilerError) -> tuple[str, ...]:
+    lines = [line for line in error.log.splitlines() if "error" in line] or [error.log]
+    return tuple(lines[:4])
 
 
 def _run(program: Path, call: Path, name: str) -> tuple[int, str, str]:
     """Exit status, output and errors of the process that makes a call."""
     limit = options.EMULATOR_TIMEOUT.get()
-    with subprocess.Popen(
-        [str(program), str(call)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        errors="replace", start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            output, errors = process.communicate(timeout=limit)
-        except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            raise failure(
-                "TL733",
-                f"`{name}` did not end within {limit:g} seconds",
-                help="a thread may wait in a loop for what never comes; "
-                "TILELANG_EMULATOR_SECONDS allows more time",
-            ) from None
-    return process.returncode, output, errors
+    try:
+        done = run_group([str(program), str(call)], limit)
+    except subprocess.TimeoutExpired:
+        raise failure(
+            "TL733",
+            f"`{name}` did not end within {limit:g} seconds",
+            help="a thread may wait in a loop for what never comes; "
+            "TILELANG_EMULATOR_SECONDS allows more time",
+        ) from None
+    return done.returncode, done.stdout, done.stderr
 
 
 def _died(name: str, status: int, errors: str) -> Exception:

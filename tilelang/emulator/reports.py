@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tilelang.codegen.device_source import DeviceSource
-from tilelang.codegen.source_map import Line
+from tilelang.codegen.source_map import Line, shared_tiles
 from tilelang.emulator.toolchain import symbolizer
 from tilelang.runtime.programs import output_of
 from tilelang_diagnostics import diagnose
@@ -21,10 +21,6 @@ from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 Report = Mapping[str, Any]
 
-_TILE: Final = re.compile(
-    r"^\s*(?:\S.*\*\s*(?:__restrict__ )?(\w+) = \([^)]*\*\)\(shared_memory"
-    r"|__shared__ .*?\b(\w+)\[[^\]]*\];)"
-)
 # Of generated code that a label shows.
 _LONGEST: Final = 80
 _SIGNALS: Final = {4: "an illegal instruction", 6: "an abort", 7: "a bus error",
@@ -80,8 +76,7 @@ class _Explain:
     def __init__(self, device: DeviceSource, lines: Mapping[int, int]) -> None:
         self.device, self.lines = device, lines
         self.name = f"`{device.name}`"
-        matches = (_TILE.match(line.text) for line in device.source.lines)
-        self.tiles = [m[1] or m[2] for m in matches if m is not None]
+        self.tiles = shared_tiles(device.source.lines)
         self.kinds: dict[str, Callable[[Report], Diagnostic]] = {
             "race": self.race, "inflight": self.inflight, "uninitialised": self.uninitialised,
             "outside": self.outside, "misaligned": self.misaligned, "fault": self.fault,

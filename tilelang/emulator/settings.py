@@ -74,5 +74,6 @@ def needs_gpu_target(target: Any) -> Exception:
     return failure(
         "TL817",
         f"the emulator runs code for an NVIDIA GPU, and the target is {target}",
-        help="name one, such as target='cuda:sm_80'; the CPU backend needs no emulator",
+        help="name one: target='cuda:sm_80', or TILELANG_DEFAULT_TARGET=cuda:sm_80 in the "
+        "environment; the CPU backend needs no emulator",
     )

@@ -22,7 +22,7 @@ from typing import Final
 
 from tilelang import emulator, options
 from tilelang.runtime.cache import cache_root
-from tilelang.runtime.programs import command_of, find_program, output_of
+from tilelang.runtime.programs import command_of, find_program, output_of, run_group
 from tilelang.runtime.toolchain_cuda import HEADERS, headers_digest
 from tilelang_diagnostics import failure
 
@@ -142,10 +142,12 @@ def _made(where: Path, build: Callable[[Path], None]) -> Path:
 
 
 def _run(compiler: Compiler, arguments: Sequence[str]) -> None:
-    done = subprocess.run(
-        [*compiler.command, *arguments], capture_output=True, text=True, check=False,
-        errors="replace", timeout=_SECONDS,
-    )  # fmt: skip
+    try:
+        done = run_group([*compiler.command, *arguments], _SECONDS)
+    except subprocess.TimeoutExpired:
+        raise CompilerError(f"error: it did not end within {_SECONDS:g} seconds") from None
+    except OSError as error:
+        raise CompilerError(f"error: it cannot be started: {error}") from None
     if done.returncode != 0:
         raise CompilerError((done.stderr + done.stdout).strip())
 

@@ -27,9 +27,9 @@ from tilelang.layouts.infer import infer_layouts
 from tilelang.layouts.layout_map import LayoutMap
 from tilelang.occupancy import occupancy_of
 from tilelang.program.stmt import Function
-from tilelang.runtime.sass import Instruction, disassemble, find_nvdisasm
+from tilelang.runtime.sass import Instruction, disassemble
 from tilelang.target import Target, parse_target
-from tilelang_diagnostics import failure
+from tilelang_diagnostics import CompileError, failure
 from tilelang_diagnostics.model import Diagnostic, Frame, Span
 
 AnyInstruction = Instruction | PtxInstruction
@@ -68,22 +68,24 @@ class _Code:
         self.map = artifact.device.source
         # With `#line` in it, the compiler has counted in lines of Python.
         self.directives = any(line.text.startswith("#line") for line in self.map.lines)
-        name = f"{artifact.device.name}.cu"
+        self.file = f"{artifact.device.name}.cu"
         if self.directives:
             first = next((x.span for x in self.map.lines if x.span is not None), None)
-            name = "" if first is None else first.file.rpartition("/")[2]
+            self.file = "" if first is None else first.file
+        name = self.file.rpartition("/")[2]
         self.blocks = _blocks(self.map)
         self.source: Source = "sass"
         self.note = ""
         self.instructions: tuple[AnyInstruction, ...]
-        if find_nvdisasm() is not None and binary.cubin:
+        try:
             listing = disassemble(binary.cubin, name, binary.ptx).instructions
             self.instructions = tuple(i for i in listing if not i.is_never_run)
-        else:
+        except CompileError as error:
+            (found,) = error.diagnostics
             self.source = "ptx"
             self.note = (
-                "nvdisasm is not installed: counts are those of PTX, of which the assembler makes "
-                "other numbers of instructions; pip install 'tilelang[cuda13]'"
+                f"{found.message}: counts are those of PTX, of which the assembler makes other "
+                f"numbers of instructions; {found.help}"
             )
             self.instructions = tuple(ptx_instructions(binary.ptx, name))
 
@@ -116,7 +118,9 @@ class _Code:
         if number is None:
             return None
         if self.directives:
-            return next((x for x in self.map.lines if x.span and x.span.line == number), None)
+            place = self.file, number
+            spans = ((x, x.span) for x in self.map.lines if x.span is not None)
+            return next((x for x, span in spans if (span.file, span.line) == place), None)
         line = self.map.at(number)
         return line if line is not None and line.spans else None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tilelang.ir import build, tirx
+from tilelang.ir import attrs, build, tirx
 
 _BINARY = (
     "Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max", "EQ", "NE", "LT",
@@ -99,6 +99,18 @@ def with_body(func: tirx.PrimFunc, body: tirx.Stmt) -> tirx.PrimFunc:
         return func
     made = tirx.PrimFunc(func.params, body, func.ret_type, span=func.span)
     return made.with_attr(dict(func.attrs)) if func.attrs else made
+
+
+def map_launches(stmt: Any, rewrite: Callable[[Any], Any]) -> Any:
+    """`stmt` with each launch, from its first thread axis on, as `rewrite` makes it."""
+    if isinstance(stmt, tirx.SeqStmt):
+        return build.seq([map_launches(s, rewrite) for s in stmt.seq], stmt.span)
+    if not isinstance(stmt, tirx.AttrStmt):
+        return stmt
+    if str(stmt.attr_key) == attrs.THREAD_EXTENT:
+        return rewrite(stmt)
+    body = map_launches(stmt.body, rewrite)
+    return tirx.AttrStmt(stmt.node, stmt.attr_key, stmt.value, body, stmt.span)
 
 
 class Rewriter:

@@ -202,7 +202,7 @@ def _launch(frame: Frame, node: ast.With, position: int, launch: LaunchFrame) ->
         (Var(trace.unique(f"t{'xyz'[n]}"), INT32, None, "thread"), e)
         for n, e in enumerate(launch.block)
     )
-    with trace.block() as block, frame.device_region():
+    with trace.block() as block, frame.device_region(launch=True):
         trace.launch = launch
         try:
             if item.optional_vars is not None:

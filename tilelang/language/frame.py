@@ -83,6 +83,8 @@ class Frame:
     expired: dict[str, Local] = field(default_factory=dict)
     region: tuple[int, ...] = ()
     region_count: int = 0
+    launches: set[int] = field(default_factory=set)  # regions that run once for each block
+    launches: set[int] = field(default_factory=set)  # regions that run once for each block
     serial_depth: int = 0  # device loops that take break and continue
     in_condition: bool = False
     is_macro: bool = False
@@ -110,13 +112,21 @@ class Frame:
         self.names[name] = Local(value, span, self.region, symbol, is_let)
         self.expired.pop(name, None)
 
+    def is_carried(self, name: str) -> bool:
+        """Whether `name` is bound outside of the device loop or branch that is being read."""
+        local = self.names.get(name)
+        since = 0 if local is None else len(local.region)
+        return any(region not in self.launches for region in self.region[since:])
+
     @contextmanager
-    def device_region(self) -> Iterator[None]:
+    def device_region(self, *, launch: bool = False) -> Iterator[None]:
         """Names bound inside are values of that branch or loop body, and end with it."""
         before = dict(self.names)
         outer = self.region
         self.region_count += 1
         self.region = (*outer, self.region_count)
+        if launch:
+            self.launches.add(self.region_count)
         try:
             yield
         finally:

@@ -123,14 +123,6 @@ def ldmatrix(matrices: int, transposed: bool = False) -> Fragment:
 
 
 @cache
-def ldmatrix_addresses(matrices: int) -> Fragment:
-    """Which lane names the address of each row, shape (matrices, 8) (PTX ISA 9.7.14.5.15)."""
-    return Fragment.from_digits(
-        (matrices, 8), thread=(Digit(0, 1, matrices, 8), Digit(1, 1, 8, 1)), slot=()
-    )
-
-
-@cache
 def _mma_a(m: int, k: int, packed: int) -> Fragment:
     return Fragment.from_digits(
         (m, k),

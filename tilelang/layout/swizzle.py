@@ -25,6 +25,7 @@ from tilelang.layout.digits import Digit, Xor
 from tilelang.layout.index_map import checked_shape, linear_index
 from tilelang.layout.layout import Layout
 
+LONGEST_BOX = 256  # elements of a TMA box along any dimension (PTX ISA, tensor tile mode)
 CHUNK_BITS = 128  # the widest access of one lane, and the unit every swizzle moves
 LINE_BITS = 1024  # all banks once
 

@@ -69,19 +69,6 @@ def storage_elements(buffer: Buffer, places: NDArray[np.int64]) -> NDArray[np.in
     return inside
 
 
-def aligned_width(
-    buffer: Buffer,
-    indices: Sequence[Index],
-    pitches: Sequence[int | None],
-    nest: Nest,
-    strides: Sequence[int | None],
-) -> int | None:
-    """The widest vector of a global access that starts at a multiple of its width and does not
-    straddle the edge of the tensor; None when sizes decide that are not known here."""
-    found = alignment(buffer, indices, pitches, nest, strides)
-    return None if found is None else found[0]
-
-
 def alignment(
     buffer: Buffer,
     indices: Sequence[Index],
@@ -89,7 +76,9 @@ def alignment(
     nest: Nest,
     strides: Sequence[int | None],
 ) -> tuple[int, str] | None:
-    """The same, with what allows no wider one.
+    """The widest vector of a global access that starts at a multiple of its width and does not
+    straddle the edge of the tensor, and what allows no wider one; None when sizes decide that are
+    not known here.
 
     Every step of the address other than along the contiguous dimension must be a multiple.
     """

@@ -279,12 +279,16 @@ def _of_loop(
 
 
 def _vector(grid: np.ndarray, widest: int) -> int:
-    """How many neighbouring slots of every lane are aligned runs of memory."""
+    """How many neighbouring slots of every lane are aligned runs of memory.
+
+    A lane may have nothing in a group (-1): the last round of a loop need not fill the block.
+    """
     width = 1
     while width * 2 <= widest and grid.shape[1] % (width * 2) == 0:
         groups = grid.reshape(len(grid), -1, width * 2)
-        runs = groups == groups[:, :, :1] + np.arange(width * 2)
-        if not runs.all() or np.any(groups[:, :, 0] % (width * 2)):
+        used = groups[(groups >= 0).any(axis=2)]
+        runs = used == used[:, :1] + np.arange(width * 2)
+        if not runs.all() or np.any(used[:, 0] % (width * 2)):
             break
         width *= 2
     return width

@@ -25,11 +25,10 @@ from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.spans import from_tir
 from tilelang.ir.tile_op import Refused, TileOp, TileRegion
 from tilelang.layout.layout import Layout
-from tilelang.layout.swizzle import SwizzleMode
+from tilelang.layout.swizzle import LONGEST_BOX, SwizzleMode
 from tilelang.layout.wgmma import swizzle_of
 from tilelang_diagnostics.model import Label
 
-LONGEST: Final = 256  # elements of a box along one dimension (PTX ISA, tensor tile mode)
 MOST_DIMS: Final = 5
 UNIT: Final = 16  # bytes that strides, rows of a box and addresses are multiples of
 ALIGNMENT: Final = 128  # of a box in shared memory, in bytes
@@ -273,11 +272,11 @@ class _Bulk:
         if len(pairs) == 1:
             box[-1] = _divisor(extents[-1], 1)
             counts[-1] = extents[-1] // box[-1]
-        elif extents[-1] != shape[-1] or extents[-1] > LONGEST:
+        elif extents[-1] != shape[-1] or extents[-1] > LONGEST_BOX:
             raise self._refuse(
                 f"a box of {extents[-1]} columns is no run of memory in rows of {shape[-1]}"
                 if extents[-1] != shape[-1]
-                else f"a row of {extents[-1]} elements is longer than the {LONGEST} of a box",
+                else f"a row of {extents[-1]} elements is longer than the {LONGEST_BOX} of a box",
                 "use a tile whose rows are a multiple of 32 bytes, so that it can be swizzled, or "
                 "`T.copy`",
             )
@@ -374,7 +373,7 @@ class _Bulk:
 
 def _divisor(extent: int, unit: int) -> int:
     """The largest part of `extent` that a box can have, a multiple of `unit` where it is cut."""
-    if extent <= LONGEST:
+    if extent <= LONGEST_BOX:
         return extent
-    fitting = (n for n in range(LONGEST, 0, -1) if extent % n == 0 and n % unit == 0)
+    fitting = (n for n in range(LONGEST_BOX, 0, -1) if extent % n == 0 and n % unit == 0)
     return next(fitting, 1)

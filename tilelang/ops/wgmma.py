@@ -192,7 +192,7 @@ class _Product:
         grid = None if rest or not groups else partition_groups(self.m, self.n, groups, policy)
         if grid is None or isinstance(grid, NoPartition):
             raise self._refuse(
-                "TL409",
+                "TL408" if rest or not groups else "TL314",
                 f"{self.ctx.threads} threads cannot share `{self.op.C.buffer.name}` as whole warp "
                 "groups of 64 rows each", "use `with T.ws(0):`, or a taller tile", self.op.C,
             )  # fmt: skip

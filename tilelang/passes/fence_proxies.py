@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tilelang.ir import attrs, build, tirx
+from tilelang.ir import build, tirx
 from tilelang.ir.device_op import DeviceOp
 from tilelang.ir.device_ops import call, op_of_call
-from tilelang.ir.visit import collect, storage_roots, with_body
+from tilelang.ir.visit import collect, map_launches, storage_roots, with_body
 from tilelang.passes.context import PassContext
 
 _ENGINES: Final = ("wgmma", "bulk")
@@ -24,20 +24,14 @@ _ENGINES: Final = ("wgmma", "bulk")
 
 def fence_proxies(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Insert the fences that ordinary writes need."""
-    return with_body(func, _launches(func.body, ctx))
+    return with_body(func, map_launches(func.body, lambda launch: _fenced(launch, ctx)))
 
 
-def _launches(s: Any, ctx: PassContext) -> Any:
-    if isinstance(s, tirx.SeqStmt):
-        return build.seq([_launches(x, ctx) for x in s.seq], s.span)
-    if not isinstance(s, tirx.AttrStmt):
-        return s
-    if str(s.attr_key) != attrs.THREAD_EXTENT:
-        return tirx.AttrStmt(s.node, s.attr_key, s.value, _launches(s.body, ctx), s.span)
-    fences = _Fences(s)
+def _fenced(launch: Any, ctx: PassContext) -> Any:
+    fences = _Fences(launch)
     if not fences.read:
-        return s
-    new, _ = fences.statement(s, False)
+        return launch
+    new, _ = fences.statement(launch, False)
     ctx.count("proxy fences", fences.count)
     return new
 
@@ -90,9 +84,7 @@ class _Fences:
     def _loop(self, s: Any, dirty: bool) -> tuple[Any, bool]:
         start = self.count
         _, left = self.statement(s.body, dirty)
-        if left and not dirty:
-            self.count = start
-            dirty = True
+        dirty = dirty or left
         self.count = start
         body, left = self.statement(s.body, dirty)
         is_for = isinstance(s, tirx.For)

@@ -18,30 +18,24 @@ from tilelang.analysis.shared_accesses import Branch, LaunchTree, Leaf, Loop, No
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.spans import TirSpan, from_tir
-from tilelang.ir.visit import with_body
+from tilelang.ir.visit import map_launches, with_body
 from tilelang.passes.context import PassContext
 from tilelang_diagnostics.model import Label
 
 
 def insert_sync(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Insert the barriers that hazards in shared memory need."""
-    return with_body(func, _launches(func.body, ctx))
+    return with_body(func, map_launches(func.body, lambda launch: _kept_apart(launch, ctx)))
 
 
-def _launches(s: Any, ctx: PassContext) -> Any:
-    if isinstance(s, tirx.SeqStmt):
-        return build.seq([_launches(x, ctx) for x in s.seq], s.span)
-    if not isinstance(s, tirx.AttrStmt):
-        return s
-    if str(s.attr_key) != attrs.THREAD_EXTENT:
-        return tirx.AttrStmt(s.node, s.attr_key, s.value, _launches(s.body, ctx), s.span)
-    tree = launch_tree(s)
-    plan = plan_barriers(tree, Divergence(tree, s))
+def _kept_apart(launch: Any, ctx: PassContext) -> Any:
+    tree = launch_tree(launch)
+    plan = plan_barriers(tree, Divergence(tree, launch))
     ctx.count("barriers", len(plan.before))
     ctx.count("overlap questions", plan.queries)
     for found in plan.unordered:
         _report(found, ctx)
-    return _rebuilt(s, tree, plan) if plan.before else s
+    return _rebuilt(launch, tree, plan) if plan.before else launch
 
 
 def _rebuilt(s: Any, tree: LaunchTree, plan: BarrierPlan) -> Any:

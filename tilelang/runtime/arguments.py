@@ -50,6 +50,15 @@ def bind(
     return binder.bound
 
 
+def sizes_of(signature: Signature, args: Sequence[Any]) -> dict[Var, int]:
+    """What the arguments, which are on the CPU, give as run-time dimensions and integers; raises
+    the diagnostics of every argument that is wrong."""
+    binder = _Binder(signature, frozenset(), CPU)
+    binder.bind(binder.by_parameter(args, {}))
+    raise_for(binder.diagnostics)
+    return binder.bound.dims
+
+
 class _Binder(Call):
     """The checks of the arguments."""
 

@@ -38,10 +38,12 @@ def build_cuda(
     except CudaError as refused:
         raise error_for(refused.diagnostics) from None
     compiler, flags = identity(options)
-    empty = CudaArtifact(device, (CudaBinary(target.arch, b"", compiler=compiler, flags=flags),))
-    known = find_object(empty) if find_object is not None else None
-    if known is not None:
-        return CudaArtifact(device, known)
+    empty = CudaBinary(target.arch, b"", compiler=compiler, flags=flags)
+    # A kernel that spilled is kept as the form of it that was best.
+    for form in (device, *lighter_forms(device)):
+        known = find_object(CudaArtifact(form, (empty,))) if find_object is not None else None
+        if known is not None:
+            return CudaArtifact(form, known)
     device, binary = compile_without_spills(device, target, options)
     return CudaArtifact(device, (binary,))
 

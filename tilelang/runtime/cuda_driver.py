@@ -20,13 +20,11 @@ Result = NewType("Result", int)
 
 # cuda.h, enum cudaError_enum; those that code has to tell apart.
 SUCCESS: Final = 0
-INVALID_VALUE: Final = 1
 OUT_OF_MEMORY: Final = 2
 INVALID_IMAGE: Final = 200
 INVALID_CONTEXT: Final = 201
 NO_BINARY_FOR_GPU: Final = 209
 UNSUPPORTED_PTX_VERSION: Final = 222
-INVALID_HANDLE: Final = 400
 LAUNCH_OUT_OF_RESOURCES: Final = 701
 COOPERATIVE_LAUNCH_TOO_LARGE: Final = 720
 ILLEGAL_ADDRESS: Final = 700

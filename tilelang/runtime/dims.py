@@ -5,12 +5,14 @@ Dimensions are ints, runtime variables, or expressions over them (`M // 2`, `(M 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.expr import Expr, Var, walk
+from tilelang.runtime.tensors import elements_per_item, numpy_dtype
 
 
 def dim_vars(dim: Dim) -> tuple[Var, ...]:
@@ -36,6 +38,21 @@ def evaluate(dim: Dim, values: Mapping[Var, int]) -> int | None:
         return None
     names = {v: f"v{i}" for i, v in enumerate(variables)}
     return int(_compiled(dim, names)(*(values[v] for v in variables)))
+
+
+def bytes_of(buffer: Buffer, sizes: Mapping[Var, int]) -> int:
+    """Bytes from the first element of a tensor to its last."""
+    shape = [evaluate(d, sizes) or 0 for d in buffer.shape]
+    if any(n == 0 for n in shape):
+        return 0
+    per_item = elements_per_item(buffer.dtype)
+    item = int(numpy_dtype(buffer.dtype).itemsize)
+    if buffer.strides is not None:
+        strides = [evaluate(s, sizes) or 0 for s in buffer.strides]
+        last = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        return (last // per_item + 1) * item
+    shape[-1:] = [-(-n // per_item) for n in shape[-1:]]
+    return math.prod(shape) * item
 
 
 def solve(dim: Dim, size: int, values: Mapping[Var, int]) -> tuple[Var, int] | None:

@@ -32,8 +32,8 @@ _X86: Final[Mapping[str, tuple[int, int, int, int, int]]] = {
         "vnniint8": 4, "neconvert": 5, "vnniint16": 10}.items()},
     # The version of AVX10 is a number; 2 has this bit.
     "avx10.1": (7, 1, 3, 19, _ZMM), "avx10.2": (0x24, 0, 1, 1, _ZMM),
-    **{n: (7, 1, 3, 21, _APX) for n in (
-        "ccmp", "cf", "egpr", "ndd", "nf", "ppx", "push2pop2", "zu")},
+    **dict.fromkeys(
+        ("ccmp", "cf", "egpr", "ndd", "nf", "ppx", "push2pop2", "zu"), (7, 1, 3, 21, _APX)),
     **{n: (0x80000001, 0, 2, bit, 0) for n, bit in {"lzcnt": 5, "sse4a": 6, "tbm": 21}.items()},
     **{n: (0x80000001, 0, 2, bit, _YMM) for n, bit in {"xop": 11, "fma4": 16}.items()},
 }  # fmt: skip
@@ -45,8 +45,9 @@ _ARM: Final[Mapping[str, tuple[int, int, int, int, int]]] = {
         "sve": 22, "fp16fml": 23, "lse2": 25, "rcpc-immo": 26, "flagm": 27, "sb": 29,
         "pauth": 30}.items()},
     **{n: (1, 0, 0, bit, 0) for n, bit in {
-        "sve2": 1, "sve2-aes": 2, "sve2-bitperm": 4, "sve2-sha3": 5, "sve2-sm4": 6, "altnzcv": 7,
-        "fptoint": 8, "i8mm": 13, "bf16": 14, "bti": 17}.items()},
+        "sve2": 1, "sve-aes": 2, "sve-bitperm": 4, "sve-sha3": 5, "sve-sm4": 6, "altnzcv": 7,
+        "fptoint": 8, "i8mm": 13, "bf16": 14, "bti": 17, "cssc": 34, "sve2p1": 36, "mops": 43,
+        "hbc": 44, "sve-b16b16": 45, "rcpc3": 46, "faminmax": 50}.items()},
 }  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def as_prim_func(value: Any) -> PrimFunc:
         return value
     help = "pass what @T.prim_func made"
     if isinstance(value, JitFunction):
-        help = f"call {value.__name__}(...), or {value.__name__}.compile(...), to get its kernel"
+        help = f"{value.__name__}.compile(...) gives its kernel, and takes target= and execution_backend="
     elif callable(value):
         help = (
             "call the factory: tilelang.compile(factory(...)), or decorate the kernel: @T.prim_func"
@@ -146,6 +146,7 @@ class JitFunction:
         self._eager: EagerKernel | None = None
         self._bind: Callable[..., dict[str, Any]] | None = None
         self._kernels: dict[Hashable, JITKernel] = {}
+        self._elsewhere: dict[Hashable, JitFunction] = {}
         functools.update_wrapper(self, python)
         self.__name__: str = python.__name__
 
@@ -183,10 +184,18 @@ class JitFunction:
         return self._eager
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
-        """The kernel for these values, without running it; `T.const` dims are given by keyword."""
+        """The kernel for these values, without running it; `T.const` dims are given by keyword.
+
+        So are `target` and `execution_backend`, where the kernel is to be built for others than
+        `@tilelang.jit` says; a parameter of the kernel with such a name keeps its meaning.
+        """
         if dynamo.hide_if_loaded():
             again: JITKernel = self.compile(*args, **kwargs)
             return again
+        options = self._options_among(kwargs)
+        if options:
+            rest = {k: v for k, v in kwargs.items() if k not in options}
+            return self._built_for(**options).compile(*args, **rest)
         if isinstance(self.python, PrimFunc):
             return self._kernel_of(self.python, ())
         if self.style == "kernel":
@@ -226,6 +235,31 @@ class JitFunction:
             None if b is None else JITKernel(f, b, self.out_idx, self.options)
             for f, b in zip(functions, built, strict=True)
         ]
+
+    # Other targets.
+
+    def _options_among(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """What says where to run, and is no value of the kernel: its dimensions are ints."""
+        found = {k: v for k, v in kwargs.items() if k in _OPTIONS and not isinstance(v, int)}
+        if not found or isinstance(self.python, PrimFunc):
+            return found
+        parameters = inspect.signature(self.python).parameters
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            return {}
+        return {k: v for k, v in found.items() if k not in parameters}
+
+    def _built_for(self, target: Any = None, execution_backend: Any = None) -> JitFunction:
+        """This function for another target or backend, whose kernels are kept as well."""
+        resolved = resolve(self.target if target is None else target).target
+        backend = self.execution_backend if execution_backend is None else execution_backend
+        found = self._elsewhere.get((resolved, backend))
+        if found is None:
+            found = JitFunction(
+                self.python, self.out_idx, resolved, self.options, self.verbose, self.captured,
+                backend,
+            )  # fmt: skip
+            self._elsewhere[resolved, backend] = found
+        return found
 
     # Factories.
 
@@ -330,6 +364,7 @@ def _is_method(value: Any) -> bool:
 
 
 _INSTANCES: Final = ("self", "cls")
+_OPTIONS: Final = ("target", "execution_backend")
 
 
 def _way_out(value: Any) -> str:

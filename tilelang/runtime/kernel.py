@@ -51,10 +51,6 @@ class KernelParam:
     dtype: DType
     shape: tuple[Dim, ...] | None = None
 
-    @property
-    def is_scalar(self) -> bool:
-        return self.shape is None
-
 
 @dynamo.opaque("__call__")
 class JITKernel:

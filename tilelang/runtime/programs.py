@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tilelang import options
 
@@ -27,6 +29,25 @@ def command_of(text: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError:  # a quote that is not closed
         return (text,)
+
+
+def run_group(
+    command: Sequence[str], limit: float | None, cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Run `command`; it and all that it started are ended where it raises, as it does with
+    subprocess.TimeoutExpired after `limit` seconds."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        start_new_session=True, cwd=cwd, env=env,
+    ) as process:  # fmt: skip
+        try:
+            output, errors = process.communicate(timeout=limit)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def output_of(command: Sequence[str]) -> str | None:

@@ -15,22 +15,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import tilelang_diagnostics
 from tilelang import options
 from tilelang.codegen.cuda_artifact import CudaArtifact
-from tilelang.runtime.programs import find_program
+from tilelang.runtime.programs import find_program, run_group
 from tilelang.runtime.sanitizer_call import write_call
 from tilelang.runtime.sanitizer_child import ADDRESSES, ERROR
 from tilelang.runtime.sanitizer_findings import findings
 from tilelang.runtime.sanitizer_report import read_report
+from tilelang.runtime.sanitizer_tools import Tool
 from tilelang.runtime.signature import Signature
 from tilelang_diagnostics import failure, from_json
 from tilelang_diagnostics.model import Diagnostic
 
-Tool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
-TOOLS: Final[tuple[Tool, ...]] = get_args(Tool)
 _PROGRAM: Final = "compute-sanitizer"
 # More records than this say nothing new: most are the same line of other threads.
 _RECORDS: Final = 1000
@@ -62,14 +61,21 @@ def sanitize(
 def watch(folder: Path, artifact: CudaArtifact, tool: Tool, report: Path) -> Sanitized:
     """Make the call that `write_call` stored; compute-sanitizer's own report is left in `report`.
 
-    Raises CompileError with TL815.
+    Raises CompileError with TL815, or with TL733 where it does not end.
     """
     words = command(find_sanitizer(), tool, report.resolve(), folder.resolve())
     started = time.perf_counter()
-    done = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, errors="replace", check=False,
-        env=options.child_environment(PYTHONPATH=_import_path()),
-    )  # fmt: skip
+    limit = options.SANITIZER_TIMEOUT.get()
+    try:
+        done = run_group(words, limit, folder, options.child_environment(PYTHONPATH=_import_path()))
+    except subprocess.TimeoutExpired:
+        raise failure(
+            "TL733",
+            f"`{artifact.name}` did not end within {limit:g} seconds under {tool}",
+            help="a thread may wait for what never comes, or the call is a large one for a tool "
+            "that watches each access: TILELANG_SANITIZER_SECONDS allows more time, and --set "
+            "makes a smaller call",
+        ) from None
     seconds = time.perf_counter() - started
     return Sanitized(tool, _found(folder, report, artifact, done), seconds)
 
@@ -123,11 +129,16 @@ def _found(
         records = ()
     places = folder / ADDRESSES
     report.with_suffix(".out").write_text(done.stdout + done.stderr, encoding="utf-8")
-    addresses = json.loads(places.read_text(encoding="utf-8")) if places.exists() else {}
-    known = {name: (row[0], row[1]) for name, row in addresses.items()}
+    try:
+        addresses = json.loads(places.read_text(encoding="utf-8")) if places.exists() else {}
+        known = {name: (row[0], row[1]) for name, row in addresses.items()}
+        own = json.loads(failed.read_text(encoding="utf-8")) if failed.exists() else []
+        said = tuple(from_json(row) for row in own)
+    except ValueError:  # the process ended while it wrote
+        raise _unusable(report, done) from None
     found = findings(records, artifact, known, done.stdout + done.stderr)
-    if not found and failed.exists():
-        return tuple(from_json(row) for row in json.loads(failed.read_text(encoding="utf-8")))
+    if not found and said:
+        return said
     if not found and (done.returncode or not places.exists()):
         raise _unusable(report, done)
     return found

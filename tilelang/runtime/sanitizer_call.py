@@ -6,17 +6,16 @@ The artifact, the bytes of each tensor, and the value of each slot.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tilelang.codegen.cuda_artifact import CudaArtifact
-from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Var
-from tilelang.runtime.dims import evaluate, solve
+from tilelang.runtime.arguments import sizes_of
+from tilelang.runtime.dims import bytes_of
 from tilelang.runtime.sanitizer_child import CALL
 from tilelang.runtime.signature import Signature
-from tilelang.runtime.tensors import elements_per_item, numpy_dtype
 from tilelang_diagnostics import failure
 
 
@@ -25,7 +24,7 @@ def write_call(
 ) -> None:
     """Store a call of `artifact` with `inputs`: arrays, tensors of the CPU, and numbers."""
     artifact.save(folder)
-    sizes = _sizes(signature, inputs)
+    sizes = sizes_of(signature, inputs)
     inputs = [_as_array(value) for value in inputs]
     given = dict(zip(signature.inputs, inputs, strict=True))
     lacking = next((v.name for v in signature.dims if v not in sizes), None)
@@ -40,17 +39,27 @@ def write_call(
         if isinstance(parameter, Var):
             value = given[parameter] if parameter in given else sizes[parameter]
             rows.append({"name": parameter.name, "number": _plain(value)})
+        elif parameter in given and given[parameter] is None:
+            rows.append({"name": parameter.name, "number": 0})
         elif parameter in given:
+            if any(step < 0 for step in given[parameter].strides):
+                raise failure(
+                    "TL705",
+                    f"argument `{parameter.name}` of `{signature.name}` runs backwards, which a "
+                    "copy for the sanitizer cannot",
+                    help=f"pass {parameter.name}.copy()",
+                )
             data = memory_of(given[parameter])
             (folder / f"{number}.bin").write_bytes(data)
             rows.append({"name": parameter.name, "bytes": len(data), "file": f"{number}.bin"})
         else:
-            rows.append({"name": parameter.name, "bytes": _bytes(parameter, sizes), "file": None})
+            rows.append({"name": parameter.name, "bytes": bytes_of(parameter, sizes), "file": None})
     (folder / CALL).write_text(json.dumps({"values": rows}), encoding="utf-8")
 
 
 def memory_of(array: Any) -> bytes:
-    """The bytes from the first element of a NumPy array to its last, gaps as zeros."""
+    """The bytes from the first element of a NumPy array to its last, gaps as zeros; its strides
+    are not negative."""
     import numpy
 
     if array.flags.c_contiguous:
@@ -74,45 +83,6 @@ def _as_array(value: Any) -> Any:
 
         bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[tensor.element_size()]
         return tensor.view(bits).numpy()
-
-
-def _sizes(signature: Signature, inputs: Sequence[Any]) -> dict[Var, int]:
-    """The runtime dimensions, from the shapes of the inputs."""
-    found: dict[Var, int] = {}
-    equations: list[tuple[Any, int]] = []
-    for parameter, value in zip(signature.inputs, inputs, strict=True):
-        if isinstance(parameter, Var):
-            if parameter.dtype.is_integer:
-                found[parameter] = int(value)
-            continue
-        shape = list(value.shape)
-        shape[-1:] = [n * elements_per_item(parameter.dtype) for n in shape[-1:]]
-        equations += zip(parameter.shape, shape, strict=True)
-        if parameter.strides is not None:
-            steps = (s // value.itemsize for s in value.strides)
-            equations += zip(parameter.strides, steps, strict=True)
-    for dim, size in [*equations, *equations]:  # a later one may give what an earlier one lacked
-        solved = None if isinstance(dim, int) else solve_dim(dim, size, found)
-        if solved is not None:
-            found[solved[0]] = solved[1]
-    return found
-
-
-def solve_dim(dim: Any, size: int, known: Mapping[Var, int]) -> tuple[Var, int] | None:
-    """The variable that `dim` leaves open, and its value where `dim` is `size`."""
-    if isinstance(dim, Var):
-        return None if dim in known else (dim, size)
-    return solve(dim, size, known)
-
-
-def _bytes(buffer: Buffer, sizes: Mapping[Var, int]) -> int:
-    """What the caller allocates for a result."""
-    shape = [evaluate(d, sizes) or 0 for d in buffer.shape]
-    shape[-1:] = [-(-n // elements_per_item(buffer.dtype)) for n in shape[-1:]]
-    count = 1
-    for n in shape:
-        count *= n
-    return int(count * numpy_dtype(buffer.dtype).itemsize)
 
 
 def _plain(value: Any) -> int | float:

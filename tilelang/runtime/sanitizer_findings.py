@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, assert_never
+from typing import assert_never
 
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.device_source import Slot
-from tilelang.codegen.source_map import Line
+from tilelang.codegen.source_map import Line, shared_tiles
 from tilelang.dtypes import dtype as dtype_of
 from tilelang.runtime.cuda_ring import assertions
 from tilelang.runtime.sanitizer_report import Place, Record
@@ -24,11 +24,6 @@ from tilelang_diagnostics.model import Diagnostic, Frame, Label
 
 # Of each tensor, its address and its size in bytes.
 Addresses = Mapping[str, tuple[int, int]]
-
-_TILE: Final = re.compile(
-    r"^\s*(?:\S.*\*\s*(?:__restrict__ )?(\w+) = \([^)]*\*\)\(shared_memory"
-    r"|__shared__ .*?\b(\w+)\[[^\]]*\];)"
-)
 
 
 def findings(
@@ -78,8 +73,7 @@ class _Known:
         self.artifact, self.addresses, self.printed = artifact, addresses, printed
         self.name = f"`{artifact.name}`"
         lines = artifact.device.source.lines
-        matches = (_TILE.match(line.text) for line in lines)
-        self.tiles = [m[1] or m[2] for m in matches if m is not None]
+        self.tiles = shared_tiles(lines)
 
     def mistake(self, record: Record) -> tuple[object, ...]:
         buffer = self.buffer(record)

@@ -20,6 +20,8 @@ from tilelang.codegen.ptx_lines import source_lines
 from tilelang.runtime.programs import find_program
 from tilelang_diagnostics import failure
 
+_SECONDS: Final = 120.0
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
@@ -88,6 +90,8 @@ class Listing:
 def disassemble(cubin: bytes, file_name: str = "", ptx: str = "") -> Listing:
     """The instructions of `cubin`; lines are those of `file_name` if it was compiled with them.
 
+    Raises CompileError: TL807 without nvdisasm, TL818 if it fails.
+
     With the PTX it was assembled from, lines are exact. The line table alone says the same of
     neighbours that were inlined from one line of a header, whatever line of ours each is from
     (ptxas 13.0: the loads of two copies in a row all count as the first copy's).
@@ -112,12 +116,25 @@ def disassemble(cubin: bytes, file_name: str = "", ptx: str = "") -> Listing:
 
 
 def _run(tool: Path, lines: str, path: Path) -> str:
-    done = subprocess.run(
-        [str(tool), "--print-code", lines, str(path)], capture_output=True, text=True, check=False
+    try:
+        done = subprocess.run(
+            [str(tool), "--print-code", lines, str(path)], capture_output=True, text=True,
+            errors="replace", timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        said = f"it took longer than {_SECONDS:.0f} s"
+    except OSError as error:
+        said = error.strerror or str(error)
+    else:
+        if done.returncode == 0:
+            return done.stdout
+        said = done.stderr.strip() or f"it ended with status {done.returncode}"
+    raise failure(
+        "TL818",
+        f"{tool.name} does not show this machine code: {said.splitlines()[0]}",
+        notes=tuple(said.splitlines()[1:]),
+        help="install one as new as the compiler: pip install -U 'tilelang[cuda13]'",
     )
-    if done.returncode != 0:
-        raise RuntimeError(f"nvdisasm failed: {done.stderr.strip()}")
-    return done.stdout
 
 
 def _line_through_ptx(lines: Sequence[int | None], file: str, number: int) -> int | None:

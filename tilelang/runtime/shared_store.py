@@ -16,6 +16,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -60,8 +61,13 @@ class Remote:
             folder = at.rpartition("/")[0]
             aside = f"{folder}/.{os.getpid()}-{secrets.token_hex(6)}"
             fs.makedirs(folder, exist_ok=True)
-            fs.pipe_file(aside, data)
-            fs.mv(aside, at)
+            try:
+                fs.pipe_file(aside, data)
+                fs.mv(aside, at)
+            except BaseException:
+                with suppress(Exception):
+                    fs.rm_file(aside)
+                raise
 
         try:
             self._ask(put, kind, key)
@@ -71,6 +77,16 @@ class Remote:
     def remove(self, kind: str, key: str) -> None:
         """Drop the object of `key`."""
         self._ask(lambda fs, at: fs.rm_file(at), kind, key)
+
+    def sweep(self, kind: str) -> None:
+        """Remove what writers left aside that came to no end."""
+
+        def swept(fs: Any, at: str) -> None:
+            for name in fs.find(at):
+                if name.rpartition("/")[2].startswith("."):
+                    fs.rm_file(name)
+
+        self._ask(swept, kind)
 
     def sizes(self, kind: str) -> dict[str, int]:
         """Every key of a kind, and how many bytes its object has."""
@@ -144,6 +160,7 @@ class SharedStore(Store):
         there = set(self._ask(lambda: self.remote.sizes(self.kind)) or ())
         for key in there:
             self._drop(key)
+        self._ask(lambda: self.remote.sweep(self.kind))
         Store.clear(self)
         return len(here | there)
 

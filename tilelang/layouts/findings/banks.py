@@ -34,16 +34,22 @@ def _remark(buffer: Buffer, layout: SharedLayout, use: BankUse) -> Diagnostic:
     if layout.annotation is not None and layout.annotation.span is not None:
         labels.append(Label(layout.annotation.span, f"`{buffer.name}` is given this layout"))
     elif buffer.span is not None:
-        labels.append(Label(buffer.span, f"`{buffer.name}` is {layout.layout}"))
+        labels.append(Label(buffer.span, f"`{buffer.name}` is stored {_order(buffer, layout)}"))
     return make_diagnostic(
         "TL306",
         f"{use.degree}-way bank conflicts when `{buffer.name}` is {verb} by {use.origin.op}: "
-        f"it lies {layout.layout}",
+        f"it is stored {_order(buffer, layout)}",
         span=use.origin.span,
         label=f"{use.degree} lanes of a warp wait for one bank",
         labels=tuple(labels),
         help=_help(buffer, layout),
     )
+
+
+def _order(buffer: Buffer, layout: SharedLayout) -> str:
+    """Where an element lies, as a formula of its index."""
+    index = "i" if len(buffer.shape) == 1 else str(layout.layout).partition(" for ")[0]
+    return index
 
 
 def _help(buffer: Buffer, layout: SharedLayout) -> str:

@@ -5,7 +5,7 @@ T.tma_copy(A[by * 128, k * 64], A_shared, barrier=full[0])     # 128 x 64 float1
 
 from __future__ import annotations
 
-from tilelang.layout.swizzle import CHUNK_BITS, SwizzleMode
+from tilelang.layout.swizzle import CHUNK_BITS, LONGEST_BOX, SwizzleMode
 from tilelang.layouts.addresses import known_shape
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.demands import EngineUse
@@ -15,8 +15,6 @@ from tilelang.program.buffer import Buffer, Region
 from tilelang.program.stmt import TileOp
 
 OPS = ("tma_copy",)
-
-LONGEST = 256  # elements of a box along any dimension (PTX ISA, tensor tile mode)
 
 
 def demand(b: Builder, op: TileOp) -> None:
@@ -36,6 +34,6 @@ def modes_of(buffer: Buffer) -> tuple[SwizzleMode, ...]:
     if len(shape) < 2:
         return (SwizzleMode.NONE,)
     found = [m for m in SwizzleMode if m.value and row % m.row_bits == 0]
-    if shape[-1] <= LONGEST and row % CHUNK_BITS == 0:
+    if shape[-1] <= LONGEST_BOX and row % CHUNK_BITS == 0:
         found.append(SwizzleMode.NONE)
     return tuple(found)

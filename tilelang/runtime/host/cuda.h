@@ -12,7 +12,7 @@ enum {
   TL_DEVICES = 64,
   /* cuda.h, enum cudaError_enum */
   TL_INVALID_IMAGE = 200, TL_NO_BINARY = 209, TL_UNSUPPORTED_PTX = 222,
-  TL_OUT_OF_RESOURCES = 701, TL_ASSERT = 710, TL_COOPERATIVE_TOO_LARGE = 720,
+  TL_ASSERT = 710, TL_COOPERATIVE_TOO_LARGE = 720,
   /* enum CUdevice_attribute, CUfunction_attribute, CUlaunchAttributeID */
   TL_MAJOR = 75, TL_MINOR = 76, TL_SHARED_OPT_IN = 97,
   TL_MAX_DYNAMIC_SHARED = 8,
