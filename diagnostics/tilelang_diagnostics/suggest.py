@@ -42,7 +42,7 @@ def _rank(name: str, candidate: str, budget: int) -> tuple[int, int] | None:
     distance = _distance(a, b, budget)
     if distance <= budget and (distance < len(a) or len(a) > 2):
         return 1, distance
-    if len(a) >= 4 and a in b.split("_"):
+    if len(a) >= 4 and a in b.split("_")[1:]:
         return 1, 1  # `stages` for `num_stages`
     if len(a) >= 3 and (b.startswith(a) or (len(b) >= 3 and a.startswith(b))):
         return 2, abs(len(a) - len(b))

@@ -26,6 +26,7 @@ NAMES = (
         ("seial", ("serial",)),  # dropped
         ("reduce_mix", ("reduce_max", "reduce_min")),  # a tie: both, in a fixed order
         ("alloc", ("alloc_var", "alloc_local", "alloc_shared")),  # an unfinished word
+        ("shared", ("alloc_shared",)),  # the word that counts
         ("Kernels", ("Kernel",)),
         ("gemm", ()),  # itself
         ("softmax", ()),

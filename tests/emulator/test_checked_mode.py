@@ -118,6 +118,17 @@ def test_one_damage(pattern: str, instead: str, code: str, text: str, line: str)
     ]
 
 
+def test_a_race_within_one_statement_is_not_helped_by_a_barrier() -> None:
+    prim_func = kernels.reverse()
+    device = device_of(prim_func)
+    number, before = find_line(device, r"tile\[tx\] =")
+    damaged = with_line(device, number, before.replace("tile[tx] =", "tile[tx & ~1] ="))
+    (race,) = (d for d in found(prim_func, damaged, reverse_arrays()) if d.code == "TL731"
+               and d.message.startswith("a write and a write"))  # fmt: skip
+    assert (race.help or "").startswith("several threads reach one element in this statement")
+    assert "between the two" not in (race.help or "")
+
+
 def test_deadlock_says_who_waits() -> None:
     arrays = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32)]
     fine = kernels.handover()

@@ -13,7 +13,6 @@ from tests.emulator.needs import needs_compiler
 from tests.emulator.running import MODES, check_emulated
 from tests.kernels.case import KernelCase
 from tests.kernels.registry import KERNELS
-from tilelang_diagnostics import CompileError
 
 SEED, SAMPLE = 20261129, 25
 CASES = tuple(case for case in KERNELS if "cuda:sm_80" in case.targets)
@@ -22,9 +21,7 @@ CASES = tuple(case for case in KERNELS if "cuda:sm_80" in case.targets)
 FAULTS = {
     "metaprogramming": "all threads of a block do `B[offset] = B[offset] + 1`, one after the other",
 }
-# No matrix instruction covers the tiles these have at this size.
-TOO_SMALL = ("mla_decode_split", "mla_decode_no_split", "mla_decode_persistent")
-FAULTLESS = tuple(case for case in CASES if case.name not in (*FAULTS, *TOO_SMALL))
+FAULTLESS = tuple(case for case in CASES if case.name not in FAULTS)
 
 
 def _sample() -> set[str]:
@@ -61,10 +58,3 @@ def test_fault(name: str) -> None:
     case = next(case for case in CASES if case.name == name)
     with pytest.raises(Exception, match=r"is off by|TL731"):
         check_emulated(case, MODES["check"])
-
-
-@pytest.mark.parametrize("name", TOO_SMALL)
-def test_refused_by_the_compiler(name: str) -> None:
-    case = next(case for case in CASES if case.name == name)
-    with pytest.raises(CompileError, match="TL314"):
-        check_emulated(case, MODES["fifo"])

@@ -32,6 +32,13 @@ def scale() -> Any:
     return tilelang.compile(kernels.scale, target="cuda:sm_80")
 
 
+def test_a_file_of_another_kind_is_refused(scale: Any, tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=r"TL810.*ln\.exe") as caught:
+        scale.export(tmp_path / "ln.exe")
+    assert "ln.so" in (caught.value.diagnostics[0].help or "")
+    assert not (tmp_path / "ln.exe").exists()
+
+
 def test_one_file_runs_on_two_architectures(
     scale: Any, compiler: str, tmp_path: Path, host: Host
 ) -> None:

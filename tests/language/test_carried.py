@@ -16,14 +16,14 @@ REFUSED: list[tuple[str, str]] = [
         n = 64
         for i in T.serial(4):
             n += 1
-        #   ^ error[TL135] `n = T.alloc_var("int32", init=64)`
+        #   ^ error[TL135] help: `n = T.alloc_var("int32", init=64)`
             B[i] = A[i] + n
      """),
     ("written out, in a range", """
         n = 0.5
         for i in range(4):
             n = n * 2
-        #   ^ error[TL135] `n = T.alloc_var("float32", init=0.5)`
+        #   ^ error[TL135] help: `n = T.alloc_var("float32", init=0.5)`
             B[i] = n
      """),
     ("made of a loop variable", """
@@ -58,12 +58,12 @@ REFUSED: list[tuple[str, str]] = [
         flag = False
         for i in T.serial(4):
             flag = not flag
-        #   ^^^^ error[TL135] `flag = T.alloc_var("bool", init=False)`
+        #   ^^^^ error[TL135] help: `flag = T.alloc_var("bool", init=False)`
      """),
     ("an index of the block", """
         for i in T.serial(4):
             bx += 1
-        #   ^^ error[TL135] `bx = T.alloc_var("int32", init=bx)`
+        #   ^^ error[TL135] help: `bx = T.alloc_var("int32", init=bx)`
      """),
 ]  # fmt: skip
 

@@ -73,3 +73,20 @@ def test_no_conflicts(dtype: str, accumulator: str, bits: int, tile: tuple[int, 
                 patterns = list(fragment_access(stored, width=1))
             for pattern in patterns:
                 assert conflicts(entry.layout, pattern, bits).degree <= 1, (name, entry.why)
+
+
+@pytest.mark.parametrize("n", [512, 600, 604, 640, 40000])
+def test_contiguous_copies_do_not_collide_in_a_last_round_that_is_not_full(n: int) -> None:
+    text = f"""
+import tilelang.language as T
+@T.prim_func
+def main(A: T.Tensor(({4 * n},), "float32"), B: T.Tensor(({4 * n},), "float32")):
+    with T.Kernel(4, threads=128) as bx:
+        s = T.alloc_shared(({n},), "float32")
+        T.copy(A[bx * {n}], s)
+        T.copy(s, B[bx * {n}])
+"""
+    (parsed,) = parse_static(text, "kernel.py", target="cuda:sm_80")
+    assert parsed.function is not None
+    tile = infer_layouts(parsed.function, "cuda:sm_80").of("s")
+    assert [use.degree for use in tile.bank_uses] == [1, 1]

@@ -396,7 +396,8 @@ CASES = (
     Case(
         "a row-major tile read by columns, and one xored by its author",
         columns("T.annotate_layout({tile: lambda i, j: (i, j)})", "«tile[i, j]»"),
-        "remark[TL306] 32-way bank conflicts when `tile` is read by tile[i, j]: it lies (i, j)",
+        "remark[TL306] 32-way bank conflicts when `tile` is read by tile[i, j]: its layout is "
+        "`lambda i, j: (i, j)`",
         "leave out the layout of `tile` and the compiler swizzles it",
         columns("T.annotate_layout({tile: lambda i, j: (i, j ^ i)})"),
         ("`tile` is given this layout",),
@@ -406,7 +407,8 @@ CASES = (
         columns(
             "T.annotate_layout({tile: T.Layout((32, 32), lambda i, j: i * 36 + j)})", "«tile[i, j]»"
         ),
-        "remark[TL306] 4-way bank conflicts when `tile` is read by tile[i, j]: it lies i*36 + j",
+        "remark[TL306] 4-way bank conflicts when `tile` is read by tile[i, j]: its layout is "
+        "`lambda i, j: i*36 + j`",
         "leave out the layout of `tile` and the compiler swizzles it",
         columns(""),
     ),

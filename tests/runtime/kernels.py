@@ -17,6 +17,11 @@ def scale_factory(n, factor=2.0, dtype="float32"):
 lazy_scale = tilelang.jit(out_idx=[-1], target="cpu")(scale_factory)
 
 
+@tilelang.jit(out_idx=[-1], target="cpu")
+def factory_with_target(n, target):
+    return scale_factory(n, {"up": 2.0, "down": 0.5}[target])
+
+
 @tilelang.jit(target="cpu")
 def eager_scale(A, factor=2.0, block=32):
     n = T.const("n")

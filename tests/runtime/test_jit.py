@@ -120,6 +120,25 @@ def test_compile_takes_constant_dims_by_keyword() -> None:
     assert "did you mean `factor`?" in caught.value.diagnostics[0].message
 
 
+def test_compile_takes_a_target_and_a_backend_by_keyword() -> None:
+    here = kernels.eager_scale.compile(n=40)
+    gpu = kernels.eager_scale.compile(n=40, target="cuda:sm_80")
+    assert str(here.target).startswith("cpu") and str(gpu.target).startswith("cuda:sm_80")
+    assert "__global__" in kernels.eager_scale.get_kernel_source(n=40, target="cuda:sm_80")
+    lazy = kernels.lazy_scale.compile(40, target="cuda:sm_80")
+    assert str(lazy.target).startswith("cuda:sm_80")
+    with pytest.raises(CompileError) as caught:
+        kernels.eager_scale.compile(n=40, execution_backend="emulator")
+    assert codes(caught) == ["TL817"]
+    assert "TILELANG_DEFAULT_TARGET=cuda:sm_80" in (caught.value.diagnostics[0].help or "")
+
+
+def test_a_parameter_called_target_is_the_kernels_own() -> None:
+    kernel = kernels.factory_with_target.compile(40, target="up")
+    np.testing.assert_array_equal(kernel(x), 2 * x)
+    assert str(kernel.target).startswith("cpu")
+
+
 def test_constant_dims_by_keyword_at_a_call_must_agree() -> None:
     np.testing.assert_array_equal(kernels.eager_scale(x, n=40), 2 * x)
     with pytest.raises(CompileError) as caught:

@@ -17,7 +17,7 @@ from tilelang.program.arith import constant_value
 from tilelang.program.bounds import interval
 from tilelang.program.context import make_diagnostic
 from tilelang.program.expr import Expr, Var
-from tilelang.program.stmt import Function, Launch
+from tilelang.program.stmt import Function, Launch, TileOp, walk_statements
 from tilelang_diagnostics.model import Diagnostic, Label
 
 WORTH_SAYING: Final = 1 / 3
@@ -68,8 +68,15 @@ def _wasted(access: Access, dimension: int, context: Context) -> tuple[float, Di
         span=access.span,
         label=f"tiles of {covered // count}",
         labels=labels,
-        help=f"tiles of {each} cover it with as many blocks",
+        help=f"try smaller tiles, from {each} on, of a size that T.gemm takes"
+        if launch is not None and _multiplies(launch)
+        else f"tiles of {each} cover it with as many blocks",
     )
+
+
+def _multiplies(launch: Launch) -> bool:
+    """Whether tiles have to fit matrix instructions, which not every size does."""
+    return any(isinstance(s, TileOp) and "gemm" in s.name for s in walk_statements(launch.body))
 
 
 def _blocks(index: Expr, context: Context) -> dict[Var, int]:

@@ -51,6 +51,7 @@ def run_kernel(
     seconds = time.perf_counter() - started
     made = JITKernel(special.function, built, special.out_idx, special.options)
     reference = find_reference(chosen.file.module, chosen.name)
+    made.require_device()
     inputs = _inputs(chosen, special, made, seed, reference)
     print(f"{made.name}  {chosen.place}")
     _table(_facts(special, resolved, made, inputs, seconds))

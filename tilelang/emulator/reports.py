@@ -94,8 +94,7 @@ class _Explain:
             f"a {first} and a {second} of {self.tile(r)} by different threads of {self.name}, with "
             "nothing that orders them",
             r, f"the {first}", f"the {second}",
-            help="T.sync_threads() between the two; where the compiler places barriers itself, "
-            "foreign code or a wrong `access_type` of T.access_ptr hides an access from it",
+            help=race_help(self.line(r, ""), self.line(r, "other_")),
         )  # fmt: skip
 
     def inflight(self, r: Report) -> Diagnostic:
@@ -238,6 +237,20 @@ class _Explain:
         at, size = candidates[name]
         side = "before the start" if at < 0 else "past the end"
         return f"{side} of `{name}`: byte {at} of {size}"
+
+
+def race_help(line: Line | None, other: Line | None) -> str:
+    """What to do about two accesses that nothing orders."""
+    if line is not None and other is not None and line.span == other.span:
+        return (
+            "several threads reach one element in this statement: give each its own, let one thread "
+            "do it (`if T.get_thread_binding() == 0`), or use T.atomic_add; where a loop comes back "
+            "to the statement, T.sync_threads() in the loop"
+        )
+    return (
+        "T.sync_threads() between the two; where the compiler places barriers itself, "
+        "foreign code or a wrong `access_type` of T.access_ptr hides an access from it"
+    )
 
 
 def _distance(at: int, size: int) -> int:

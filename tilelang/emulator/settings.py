@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tilelang import options
-from tilelang_diagnostics import failure
+from tilelang_diagnostics import did_you_mean, failure
 
 BACKEND: Final = "emulator"
+# What kernels written elsewhere name: ways of launching, of which there is one here.
+_ACCEPTED: Final = (BACKEND, "auto", "cython", "ctypes", "nvrtc", "torch", "tvm_ffi", "dlpack")
 FIFO: Final = "fifo"
 _HELP: Final = "write fifo, or shuffle:SEED with a number from 1 on, such as shuffle:7"
 
@@ -40,6 +42,13 @@ def emulator_of(execution_backend: Any) -> Emulator | None:
     """
     if isinstance(execution_backend, Emulator):
         return execution_backend
+    if execution_backend is not None and execution_backend not in _ACCEPTED:
+        hint = did_you_mean(str(execution_backend), _ACCEPTED)
+        raise failure(
+            "TL719",
+            f"there is no execution backend {execution_backend!r}{hint}",
+            help="write execution_backend='emulator', a `tilelang.Emulator`, or leave it out",
+        )
     said = str(options.EMULATE.get()).strip()
     if execution_backend not in (None, BACKEND) or not (said or execution_backend):
         return None

@@ -84,7 +84,6 @@ class Frame:
     region: tuple[int, ...] = ()
     region_count: int = 0
     launches: set[int] = field(default_factory=set)  # regions that run once for each block
-    launches: set[int] = field(default_factory=set)  # regions that run once for each block
     serial_depth: int = 0  # device loops that take break and continue
     in_condition: bool = False
     is_macro: bool = False

@@ -9,12 +9,13 @@ program the launch holds one call that may read and write all of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from tilelang.dtypes import SCALARS
+from tilelang.dtypes import SCALARS, DType
 from tilelang.language.catalog import CUDA, language_function
 from tilelang.language.frames import LaunchFrame
 from tilelang.language.launch import launch_frame
@@ -34,6 +35,10 @@ _EXACT: Final[dict[str, str]] = {
     "__nv_bfloat16": "bfloat16", "nv_bfloat16": "bfloat16", "int64_t": "int64",
     "long long": "int64",
 }  # fmt: skip
+
+_SIZED: Final = re.compile(r"(?:std::)?(?:u?int(8|16|32|64)_t|size_t|ptrdiff_t)")
+_WORDS: Final = frozenset({"signed", "unsigned", "char", "short", "int", "long"})
+_WIDTHS: Final = (("char", 8), ("short", 16), ("long", 64))
 
 
 @dataclass(slots=True, eq=False)
@@ -213,8 +218,27 @@ def _mistyped(
     if parameter.pointer != isinstance(argument, Buffer) and argument.dtype.base != "handle":
         what = "a tensor" if isinstance(argument, Buffer) else "a scalar"
         yield _misfit(launch, f"{said}, and `{argument.name}` is {what}", labels)
-    elif _EXACT.get(parameter.type, argument.dtype.name) != argument.dtype.name:
+    elif (
+        _EXACT.get(parameter.type, argument.dtype.name) != argument.dtype.name
+        or not parameter.pointer and not _holds(parameter.type, argument.dtype)
+    ):  # fmt: skip
         yield _misfit(launch, f"{said}, and `{argument.name}` is {argument.dtype}", labels)
+
+
+def _holds(c_type: str, dtype: DType) -> bool:
+    """Whether a scalar of `dtype` arrives whole in an integer of C; True for any other type."""
+    width = _integer_bits(c_type)
+    return width is None or dtype.base == "handle" or (dtype.is_integer and dtype.bits == width)
+
+
+def _integer_bits(c_type: str) -> int | None:
+    sized = _SIZED.fullmatch(c_type)
+    if sized is not None:
+        return int(sized[1] or 64)
+    words = c_type.split()
+    if not words or not _WORDS.issuperset(words):
+        return None
+    return next((bits for word, bits in _WIDTHS if word in words), 32)
 
 
 def _misfit(launch: Launch, message: str, labels: tuple[Label, ...]) -> Diagnostic:

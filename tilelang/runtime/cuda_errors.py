@@ -42,8 +42,9 @@ def no_gpu(name: str, why: str) -> CompileError:
     return _error(
         "TL805",
         f"`{name}` needs an NVIDIA GPU, but {why}",
-        "make the GPU visible to this process (`tilelang doctor` says what is seen), or compile "
-        "for target='cpu'",
+        "make the GPU visible to this process (`tilelang doctor` says what is seen), run it on the "
+        "processor with `tilelang run --emulate` or execution_backend='emulator', or compile for "
+        "target='cpu'",
     )
 
 

@@ -48,8 +48,8 @@ def export(kernels: Kernels, path: str | Path, *, targets: Targets = None) -> Pa
 
     Args:
         kernels: a kernel, several, or a dict from the name of a function to its kernels.
-        path: `…/name.so` for that file, anything else for a folder. Beside the shared object lie
-            the generated sources, their source maps and a manifest.
+        path: `…/name.so` for that file, a name without a suffix for a folder. Beside the shared
+            object lie the generated sources, their source maps and a manifest.
         targets: architectures to compile each kernel for, `cuda:sm_80,cuda:sm_90a` or a list of
             them; by default each is written as it was compiled.
 

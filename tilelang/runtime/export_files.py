@@ -58,6 +58,12 @@ class Layout:
         """The layout for a path the user gave: a library, or a folder."""
         if path.suffix in _LIBRARIES:
             return Layout(path.parent, path.name, f"{path.stem}.")
+        if path.suffix and not path.is_dir():
+            raise failure(
+                "TL810",
+                f"an export cannot be {path}: the suffix {path.suffix} is no shared object's",
+                help=f"name a file {path.with_suffix('.so')}, or a folder {path.with_suffix('')}",
+            )
         return Layout(path, f"{names[0] if len(names) == 1 else 'kernels'}.so", "")
 
     @property

@@ -78,8 +78,21 @@ def on_device(value: Any, dtype: DType, device: str) -> Any:
 
 def _on_device(tensor: Any, device: str) -> Any:
     """The same elements with the same strides in the memory of a device."""
-    import torch
+    why = ""
+    try:
+        import torch
 
+        if device == "cuda" and not torch.cuda.is_available():
+            why = "PyTorch sees no GPU"
+    except ModuleNotFoundError:
+        why = "PyTorch is not installed"
+    if why:
+        _refuse(
+            "TL805",
+            f"inputs cannot be put on the GPU: {why}",
+            "install PyTorch with CUDA, or run on the processor with `tilelang run --emulate` or "
+            "execution_backend='emulator'",
+        )
     there = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
     return there.copy_(tensor)
 

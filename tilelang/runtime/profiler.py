@@ -79,6 +79,7 @@ class Profiler:
 
     def inputs(self, sizes: Mapping[str, Any] | None = None, seed: int = 0) -> list[Any]:
         """Random inputs; `sizes` gives runtime dimensions and scalars by name."""
+        self.kernel.require_device()
         tables = pointer_tables(self.kernel.function)
         return make_inputs(
             self.kernel.signature, self.supply_type, sizes, seed, tables=tables,

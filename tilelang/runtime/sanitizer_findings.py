@@ -17,6 +17,7 @@ from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.device_source import Slot
 from tilelang.codegen.source_map import Line, shared_tiles
 from tilelang.dtypes import dtype as dtype_of
+from tilelang.emulator.reports import race_help
 from tilelang.runtime.cuda_ring import assertions
 from tilelang.runtime.sanitizer_report import Place, Record
 from tilelang_diagnostics import diagnose
@@ -151,8 +152,7 @@ class _Known:
             labels=labels,
             notes=(f"{record.count} pairs of accesses meet",
                    *self.generated(record.places, line), *self.generated(record.others, other)),
-            help="T.sync_threads() between the two; where the compiler places barriers itself, "
-            "foreign code or a wrong `access_type` of T.access_ptr hides an access from it",
+            help=race_help(line, other),
         )  # fmt: skip
 
     def barrier(self, group: Sequence[Record]) -> Diagnostic:

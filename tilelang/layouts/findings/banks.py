@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tilelang.layout.constraints import Mode
+from tilelang.layout.layout import Layout, index_names
 from tilelang.layouts.shared import BankUse, SharedLayout
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 # The least degree worth a remark. A layout that the author gave is told of every conflict; one
 # that was chosen as the best of many has its reasons for a pair of lanes that meet here and there.
 GIVEN, CHOSEN = 2, 4
+_NAMED = ("row-major", "column-major", "permuted", "padded", "overlapping")
 
 
 def check(solved: Solved) -> Iterator[Diagnostic]:
@@ -34,11 +36,11 @@ def _remark(buffer: Buffer, layout: SharedLayout, use: BankUse) -> Diagnostic:
     if layout.annotation is not None and layout.annotation.span is not None:
         labels.append(Label(layout.annotation.span, f"`{buffer.name}` is given this layout"))
     elif buffer.span is not None:
-        labels.append(Label(buffer.span, f"`{buffer.name}` is stored {_order(buffer, layout)}"))
+        labels.append(Label(buffer.span, f"`{buffer.name}` has the layout {_shown(layout.layout)}"))
     return make_diagnostic(
         "TL306",
         f"{use.degree}-way bank conflicts when `{buffer.name}` is {verb} by {use.origin.op}: "
-        f"it is stored {_order(buffer, layout)}",
+        f"its layout is {_shown(layout.layout)}",
         span=use.origin.span,
         label=f"{use.degree} lanes of a warp wait for one bank",
         labels=tuple(labels),
@@ -46,10 +48,12 @@ def _remark(buffer: Buffer, layout: SharedLayout, use: BankUse) -> Diagnostic:
     )
 
 
-def _order(buffer: Buffer, layout: SharedLayout) -> str:
-    """Where an element lies, as a formula of its index."""
-    index = "i" if len(buffer.shape) == 1 else str(layout.layout).partition(" for ")[0]
-    return index
+def _shown(layout: Layout) -> str:
+    """By its name (`row-major 64x32`), or else as one writes it for T.annotate_layout."""
+    text = str(layout)
+    if text.partition(" ")[0] in _NAMED:
+        return text
+    return f"`lambda {', '.join(index_names(len(layout.shape)))}: {text}`"
 
 
 def _help(buffer: Buffer, layout: SharedLayout) -> str:

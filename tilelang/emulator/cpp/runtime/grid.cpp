@@ -30,7 +30,10 @@ bool wait_for_grid() {
     return true;
   }
   while (__atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE) == generation) {
-    if (__atomic_load_n(&shared->ended, __ATOMIC_ACQUIRE) > 0 || is_stopped()) return false;
+    if (__atomic_load_n(&shared->ended, __ATOMIC_ACQUIRE) > 0)
+      // It may have ended after this barrier was complete, since the line above looked.
+      return __atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE) != generation;
+    if (is_stopped()) return false;
     usleep(20);
   }
   return true;
