@@ -420,6 +420,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, ValueError),
     Code("TL728", "export-conflict", "kernels that cannot be in one exported file",
          _ERROR, ValueError),
+    Code("TL729", "gradient-lost", "a kernel called with tensors whose gradient it does not pass on",
+         _WARNING, RuntimeError),
     Code("TL730", "access-outside-memory", "an access outside of memory, seen on the device",
          _ERROR, RuntimeError),
     Code("TL731", "race-on-device", "threads that race in shared memory, seen on the device",

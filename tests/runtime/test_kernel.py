@@ -150,6 +150,22 @@ def test_autograd() -> None:
     assert a.grad is not None and torch.equal(a.grad, torch.full((40,), 2.0))
 
 
+@pytest.mark.needs_torch
+def test_a_lost_gradient_is_said_once() -> None:
+    torch = pytest.importorskip("torch")
+    kernel = tilelang.compile(kernels.scale_factory(24), out_idx=[-1], target="cpu")
+    a = torch.ones(24).requires_grad_()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with torch.no_grad():
+            tilelang.compile(kernels.scale_factory(24), out_idx=[-1], target="cpu")(a)
+        assert not said
+        kernel(a)
+        kernel(A=a)
+    assert [w.message.diagnostic.code for w in said] == ["TL729"]
+    assert "`A` of `scale` requires a gradient" in str(said[0].message)
+
+
 def test_lower() -> None:
     lowered = tilelang.lower(kernels.scale_factory(40), target="cpu")
     assert "define" in lowered.kernel_source and lowered.rt_mod is None

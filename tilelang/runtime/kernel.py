@@ -25,6 +25,7 @@ from tilelang.runtime.cpu import CpuAssertionError
 from tilelang.runtime.crash import out_of_memory
 from tilelang.runtime.effects import written_parameters
 from tilelang.runtime.fast_call import NO_FAST_PATH, make_fast_call
+from tilelang.runtime.gradients import warn_of_gradients
 from tilelang.runtime.place import Place, place_of
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
 from tilelang.runtime.tensors import Family
@@ -113,6 +114,8 @@ class JITKernel:
         if self._place.kind != "cpu":
             self._built.runner.require_device()
         bound = bind(self.signature, args, kwargs, self._written, self._place)
+        if bound.family == "torch":
+            warn_of_gradients(self.signature, args, kwargs)
         self._launch([bound.value(p) for p in self._slots], bound.device or 0)
         if not kwargs and args:
             self._learn(args, bound.family)
