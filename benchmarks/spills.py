@@ -37,9 +37,8 @@ TABLE: Final = ROOT / "benchmarks" / "spills.md"
 STATE: Final = ROOT / "build" / "spills.jsonl"
 # Kinds of kernels that must not spill.
 _MUST_NOT: Final = re.compile(r"gemm|matmul|mha|gqa|mla|attn|attention|softmax|norm|quickstart")
-# But for these, in bytes: scores, weights and output of a thread take 224 of its 255 registers, and
-# the sixteen that the softmax needs beside them are too many by a few.
-_KNOWN: Final = {"mha_inference": 64, "mla_decode_split": 8}
+# But for this one, in bytes: on sm_100a its output and scores leave two registers too few.
+_KNOWN: Final = {"mla_decode_split": 8}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ def flashattn(batch, heads, seqlen_q, seqlen_kv, dim, is_causal, block_M, block_
     blocks_per_split = -(-seqlen_kv // (NUM_SPLIT * block_N))
     keys_per_split = blocks_per_split * block_N
     past = seqlen_kv - seqlen_q
+    # Scores and output of 128 rows are more than the registers of four warps hold.
+    threads = 256 if block_M >= 128 else 128
 
     @T.macro
     def attend_split(
@@ -29,7 +31,7 @@ def flashattn(batch, heads, seqlen_q, seqlen_kv, dim, is_causal, block_M, block_
         glse: T.Tensor([batch, heads, NUM_SPLIT, seqlen_q], accum_dtype),
         Output_partial: T.Tensor(part_shape, accum_dtype),
     ):
-        with T.Kernel(T.ceildiv(seqlen_q, block_M), heads * batch, NUM_SPLIT, threads=128) as (
+        with T.Kernel(T.ceildiv(seqlen_q, block_M), heads * batch, NUM_SPLIT, threads=threads) as (
             bx,
             by,
             bz,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -150,9 +151,7 @@ def test_autograd() -> None:
     assert a.grad is not None and torch.equal(a.grad, torch.full((40,), 2.0))
 
 
-@pytest.mark.needs_torch
 def test_a_lost_gradient_is_said_once() -> None:
-    torch = pytest.importorskip("torch")
     kernel = tilelang.compile(kernels.scale_factory(24), out_idx=[-1], target="cpu")
     a = torch.ones(24).requires_grad_()
     with warnings.catch_warnings(record=True) as said:
@@ -162,7 +161,8 @@ def test_a_lost_gradient_is_said_once() -> None:
         assert not said
         kernel(a)
         kernel(A=a)
-    assert [w.message.diagnostic.code for w in said] == ["TL729"]
+    assert len(said) == 1 and isinstance(said[0].message, tilelang.TileLangWarning)
+    assert said[0].message.diagnostic.code == "TL729"
     assert "`A` of `scale` requires a gradient" in str(said[0].message)
 
 
