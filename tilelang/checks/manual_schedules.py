@@ -28,6 +28,7 @@ from tilelang.program.stmt import (
     expressions,
     walk_statements,
 )
+from tilelang_diagnostics import counted
 from tilelang_diagnostics.model import Diagnostic, Label
 
 
@@ -75,11 +76,11 @@ def _wrong_length(loop: For, scheduled: list[Stmt], given: int) -> Diagnostic:
     count = len(scheduled)
     return make_diagnostic(
         "TL501",
-        f"the schedule has {given} entries for {count} statement(s)",
+        f"the schedule has {counted(given, "entry")} for {counted(count, "statement")}",
         span=loop.span,
         label="`stage` and `order` have one entry per statement",
         labels=tuple(shown),
-        help=f"give both lists {count} entries; bound scalars do not count",
+        help=f"give both lists {counted(count, "entry")}; bound scalars do not count",
     )
 
 

@@ -16,6 +16,7 @@ from tilelang.program.arith import normal_form, structure
 from tilelang.program.context import make_diagnostic
 from tilelang.program.expr import Expr, Var
 from tilelang.program.stmt import For, Function, walk_statements
+from tilelang_diagnostics import counted
 from tilelang_diagnostics.model import Diagnostic, Label
 
 
@@ -41,7 +42,7 @@ def _lane_distance(access: Access, var: Var) -> str | None:
     *outer, last = access.ranges
     for r in outer:
         if (step := coefficient(r.min, var)) is not None and step != 0:
-            return f"{abs(step)} row(s)"
+            return counted(abs(step), "row")
     step = coefficient(last.min, var)
     return None if step is None or step in (0, 1) else f"{abs(step)} elements"
 

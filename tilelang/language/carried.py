@@ -1,8 +1,6 @@
 """Does an assignment count on a value of the iteration before, which a Python value cannot carry?
 
-    n = 64
-    for i in T.serial(4):
-        n += 1               # the body is read once: 65 in each iteration
+In `n = 64; for i in T.serial(4): n += 1` the body is read once: `n` is 65 in each iteration.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from tilelang.program.context import reject
 from tilelang.program.expr import INT32, Expr, Var
 from tilelang.program.stmt import Block, For, If, LoopVar, Stmt, walk_statements
 from tilelang.program.unknown import Unknown, is_unknown
+from tilelang_diagnostics import counted
 from tilelang_diagnostics.model import Label
 
 if TYPE_CHECKING:
@@ -88,10 +89,10 @@ def _loop_variables(
         if not (len(targets) == 1 and isinstance(node.target, ast.Name)):
             reject(
                 "TL144",
-                f"{len(targets)} loop variable(s) for {len(loop.ranges)} extent(s)",
+                f"{counted(len(targets), "loop variable")} for {counted(len(loop.ranges), "extent")}",
                 span=frame.span(node.target),
                 labels=() if loop.span is None else (Label(loop.span, "the extents"),),
-                help=f"write {len(loop.ranges)} loop variable(s)",
+                help=f"write {counted(len(loop.ranges), "loop variable")}",
             )
     out: list[LoopVar] = []
     for position, bounds in enumerate(loop.ranges):

@@ -47,7 +47,8 @@ def _section(family: ModuleType) -> Iterator[str]:
     yield "| name | what it does | targets |"
     yield "|---|---|---|"
     for function in family.FUNCTIONS:
-        yield f"| `T.{_cell(function.usage)}` | {_cell(_summary(function))} | {_targets(function)} |"
+        usage, summary = _cell(function.usage), _cell(_summary(function))
+        yield f"| `T.{usage}` | {summary} | {_targets(function)} |"
     yield ""
 
 

@@ -26,7 +26,7 @@ from tilelang.program.cuda_signature import CudaKernel, Parameter, kernels_of
 from tilelang.program.expr import INT32, Const, Expr, Var, walk
 from tilelang.program.operators import as_expr
 from tilelang.program.stmt import Block, Evaluate, Launch
-from tilelang_diagnostics import did_you_mean
+from tilelang_diagnostics import counted, did_you_mean, with_article
 from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 # C types that hold numbers of one dtype only.
@@ -198,9 +198,9 @@ def _misfits(launch: Launch, arguments: Sequence[Buffer | Var]) -> Iterator[Diag
     passed = [*arguments, *dims]
     most, least, takes = len(passed), len(arguments), len(kernel.parameters)
     if not least <= takes <= most:
-        extra = f" and up to {len(dims)} run-time dimension(s)" if dims else ""
+        extra = f" and up to {counted(len(dims), "run-time dimension")}" if dims else ""
         names = ", ".join(a.name for a in arguments)
-        yield _misfit(launch, f"`{name}` takes {takes} parameter(s), and the kernel passes {least} "
+        yield _misfit(launch, f"`{name}` takes {counted(takes, "parameter")}, and the kernel passes {least} "
                       f"({names}){extra}", ())  # fmt: skip
         return
     for position, (parameter, argument) in enumerate(
@@ -212,7 +212,7 @@ def _misfits(launch: Launch, arguments: Sequence[Buffer | Var]) -> Iterator[Diag
 def _mistyped(
     launch: Launch, name: str, position: int, parameter: Parameter, argument: Buffer | Var
 ) -> Iterator[Diagnostic]:
-    said = f"parameter {position} of `{name}` is a {parameter.type}"
+    said = f"parameter {position} of `{name}` is {with_article(parameter.type)}"
     said += " pointer" if parameter.pointer else ""
     labels = () if argument.span is None else (Label(argument.span, f"{argument.dtype}"),)
     if parameter.pointer != isinstance(argument, Buffer) and argument.dtype.base != "handle":

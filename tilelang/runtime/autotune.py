@@ -27,7 +27,7 @@ from tilelang.runtime import dynamo
 from tilelang.runtime.inputs import TensorSupplyType
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.kernel import JITKernel
-from tilelang.runtime.keys import freeze_named
+from tilelang.runtime.keys import freeze_named, refuse_unknown
 from tilelang_diagnostics import CompileError, failure
 
 Config = Mapping[str, Any]
@@ -91,6 +91,7 @@ def autotune(
     do_not_specialize: Sequence[str] | None = None,
     early_stop: bool = False,
     early_stop_factor: float = 2.0,
+    **unknown: Any,
 ) -> Any:
     """Tune a `@tilelang.jit` function over `configs` when it is called.
 
@@ -102,9 +103,11 @@ def autotune(
         early_stop: give up timing a config that is `early_stop_factor` times slower than the best.
         timeout, cache_input_tensors, do_not_specialize: accepted, and without effect here.
     """
+    refuse_unknown("tilelang.autotune", unknown, autotune)
     if configs is None:
         _refuse("TL113", "`autotune` needs `configs`", "a list of dicts of parameter values")
     assert configs is not None
+    _check_configs(configs)
     settings = TuneSettings(
         configs, warmup, rep, supply_type, ref_prog, supply_prog, rtol, atol,
         max_mismatched_ratio, skip_check, manual_check_prog, early_stop, early_stop_factor,
@@ -276,6 +279,22 @@ def _every_config_failed(name: str, trials: Sequence[Trial]) -> Exception:
         notes=tuple(shown),
         help="call the function with one config's values to see its diagnostics in full",
     )  # fmt: skip
+
+
+def _check_configs(configs: Any) -> None:
+    """TL116 for what is no list of dicts and no function; the members of a generator are not seen."""
+    wrong = None
+    if not callable(configs) and (isinstance(configs, Mapping | str) or not isinstance(configs, Iterable)):
+        wrong = configs
+    elif isinstance(configs, Sequence):
+        wrong = next((c for c in configs if not isinstance(c, Mapping)), None)
+    if wrong is not None:
+        _refuse(
+            "TL116",
+            f"`configs` of `autotune` has {wrong!r}, and is a list of dicts of parameter values",
+            'write configs=[{"block": 64}, {"block": 128}], or pass a function of the call\'s arguments '
+            "that returns such a list",
+        )
 
 
 def _refuse(code: str, message: str, help: str) -> NoReturn:

@@ -24,7 +24,7 @@ from tilelang.runtime.cuda_driver import (
     Result,
 )
 from tilelang.runtime.cuda_ring import RING, Launched, assertions, distinct
-from tilelang_diagnostics import CompileError, code_of, diagnose, error_for
+from tilelang_diagnostics import CompileError, code_of, counted, diagnose, error_for
 from tilelang_diagnostics.model import Diagnostic, Label
 
 # CUDA programming guide, table of compute capabilities: maximum x-, y- and z-dimension of a grid.
@@ -52,7 +52,7 @@ def no_such_device(name: str, index: int, count: int) -> CompileError:
     """TL805: an ordinal the driver does not know."""
     return _error(
         "TL805",
-        f"`{name}` is to run on cuda:{index}, but the driver sees {count} device(s)",
+        f"`{name}` is to run on cuda:{index}, but the driver sees {counted(count, "device")}",
         "look at CUDA_VISIBLE_DEVICES",
     )
 

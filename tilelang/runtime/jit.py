@@ -24,7 +24,7 @@ from tilelang.runtime.build import build_for
 from tilelang.runtime.devices import resolve
 from tilelang.runtime.eager import EagerKernel
 from tilelang.runtime.kernel import JITKernel
-from tilelang.runtime.keys import bad_call, binder, freeze_named
+from tilelang.runtime.keys import bad_call, binder, freeze_named, refuse_unknown
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, make_signature
 from tilelang.runtime.style import Style, style_of
@@ -44,6 +44,7 @@ def jit(
     pass_configs: Mapping[Any, Any] | None = None,
     debug_root_path: str | None = None,
     compile_flags: Iterable[str] | str | None = None,
+    **unknown: Any,
 ) -> Any:
     """Make a function that compiles its kernel when it is called.
 
@@ -60,6 +61,7 @@ def jit(
         execution_backend: "emulator", or a `tilelang.Emulator`, runs code for a GPU on the CPU.
         target_host, debug_root_path: accepted, and without effect here.
     """
+    refuse_unknown("tilelang.jit", unknown, jit)
     options = make_options(pass_configs, compile_flags)
     captured = dict(sys._getframe(1).f_locals)
 
@@ -80,8 +82,14 @@ def compile(
     verbose: bool | None = None,
     pass_configs: Mapping[Any, Any] | None = None,
     compile_flags: Iterable[str] | str | None = None,
+    **unknown: Any,
 ) -> JITKernel:
     """Compile a `@T.prim_func`; the arguments are those of `jit`."""
+    if unknown and isinstance(func, JitFunction):
+        values = ", ".join(f"{name}={value!r}" for name, value in unknown.items())
+        refuse_unknown("tilelang.compile", unknown, compile,
+                       f"values are given to the kernel: {func.__name__}.compile({values})")  # fmt: skip
+    refuse_unknown("tilelang.compile", unknown, compile)
     options = make_options(pass_configs, compile_flags)
     return compile_prim_func(
         as_prim_func(func), out_idx, target, options, bool(verbose), execution_backend

@@ -67,6 +67,20 @@ def bad_call(function: Callable[..., Any], error: TypeError) -> CompileError:
     )
 
 
+def refuse_unknown(
+    called: str, unknown: Mapping[str, Any], function: Callable[..., Any], help: str = ""
+) -> None:
+    """TL720 for the first keyword that a function of ours does not have, if there is one."""
+    known = [p.name for p in inspect.signature(function).parameters.values()
+             if p.kind is not p.VAR_KEYWORD]  # fmt: skip
+    for name in unknown:
+        raise failure(
+            "TL720",
+            f"`{called}` has no parameter `{name}`{did_you_mean(name, known)}",
+            help=help or f"it takes {', '.join(known)}",
+        )
+
+
 def binder(
     function: Callable[..., Any], without: frozenset[str] = frozenset()
 ) -> Callable[..., dict[str, Any]]:
