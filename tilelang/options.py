@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, Final, NoReturn, TypeAlias
 
-from tilelang_diagnostics import code_of, did_you_mean, error_for
+from tilelang_diagnostics import code_of, did_you_mean, error_for, with_article
 from tilelang_diagnostics.model import Diagnostic
 
 OptionValue: TypeAlias = "bool | int | float | str | tuple[str, ...]"
@@ -232,7 +232,8 @@ def make_options(
     """The checked options; TL719 for a key that does not exist or a value it cannot have."""
     changed: dict[str, OptionValue] = {}
     if pass_configs is not None and not isinstance(pass_configs, Mapping):
-        _refuse("TL719", f"compile options are given as a {type(pass_configs).__name__}",
+        given_as = with_article(type(pass_configs).__name__)
+        _refuse("TL719", f"compile options are given as {given_as}",
                 "pass a dict: pass_configs={'tl.…': value}")  # fmt: skip
     for given, value in (pass_configs or {}).items():
         key = str(given.value if isinstance(given, Enum) else given)

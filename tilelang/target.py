@@ -97,6 +97,8 @@ ARCHS: Final[Mapping[Kind, Mapping[str, Capabilities]]] = {
 # that another machine refuses.
 _DEFAULT_ARCH: Final[Mapping[Kind, str]] = {"cpu": ""}
 # Other names for the same targets, from kernels written for other compilers.
+_GPU_WORDS: Final = ("gpu", "nvidia", "nvptx")
+_KIND_PREFIX: Final[Mapping[Kind, str]] = {"cuda": "sm_"}
 _KIND_ALIASES: Final[Mapping[str, Kind]] = {"llvm": "cpu", "c": "cpu", "rocm": "hip"}
 
 
@@ -242,6 +244,7 @@ def _make(kind_text: str, arch: str) -> Target:
     lowered = kind_text.strip().lower()
     kind = _KIND_ALIASES.get(lowered, lowered)
     if kind not in ARCHS:
+        _refuse_without_kind(kind_text, lowered)
         hint = did_you_mean(lowered, (*KINDS, *_KIND_ALIASES))
         _refuse("TL403", f"there is no target {kind_text!r}{hint}", _how_to_spell())
     known: Kind = next(k for k in KINDS if k == kind)
@@ -258,12 +261,26 @@ def _make(kind_text: str, arch: str) -> Target:
             f"write one, such as {known}:{first}; known are {', '.join(archs)}",
         )
     if arch not in archs:
+        spelled = (arch.lower(), _KIND_PREFIX.get(known, "") + arch.lower())  # 90 is sm_90
+        full = next((a for a in spelled if a in archs), None)
+        hint = f"; did you mean `{known}:{full}`?" if full else did_you_mean(arch, archs)
         _refuse(
             "TL404",
-            f"{known} has no architecture {arch!r}{did_you_mean(arch, archs)}",
+            f"{known} has no architecture {arch!r}{hint}",
             f"known are {', '.join(archs)}",
         )
     return Target(known, arch)
+
+
+def _refuse_without_kind(text: str, lowered: str) -> None:
+    """TL403 for what clearly means a target: an architecture alone, or GPUs by another name."""
+    meant = [f"{kind}:{arch}" for kind, archs in ARCHS.items() for arch in archs
+             if lowered in (arch, arch.removeprefix("sm_")) and arch]  # fmt: skip
+    if lowered in _GPU_WORDS:
+        meant = ["cuda"]
+    if meant:
+        help = f"a GPU is named with its architecture, such as cuda:sm_90a; {_how_to_spell()}"
+        _refuse("TL403", f"there is no target {text!r}; did you mean `{meant[0]}`?", help)
 
 
 def _json_target(text: str) -> Any:
@@ -274,7 +291,10 @@ def _json_target(text: str) -> Any:
 
 
 def _how_to_spell() -> str:
-    return "a target is cpu, cuda:sm_90a, hip:gfx942, metal:apple9, auto, or a dict with kind, arch"
+    return (
+        "a target is cpu, cuda:sm_90a, auto, or a dict with kind, arch; no code is generated for "
+        "hip:gfx942 and metal:apple9 yet"
+    )
 
 
 def _refuse(code: str, message: str, help: str) -> NoReturn:

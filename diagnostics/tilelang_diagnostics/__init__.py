@@ -3,6 +3,7 @@
 from tilelang_diagnostics.codes import AREAS, CATALOGUE, Code, code_of, diagnose, find_code
 from tilelang_diagnostics.errors import CompileError, error_for, failure, raise_for
 from tilelang_diagnostics.fixes import OverlappingEdits, apply_edits
+from tilelang_diagnostics.grammar import counted, with_article
 from tilelang_diagnostics.json_format import from_json, from_json_lines, to_json, to_json_lines
 from tilelang_diagnostics.model import (
     Applicability,
@@ -39,6 +40,7 @@ __all__ = [
     "Span",
     "apply_edits",
     "code_of",
+    "counted",
     "diagnose",
     "did_you_mean",
     "error_for",
@@ -58,4 +60,5 @@ __all__ = [
     "summary_line",
     "to_json",
     "to_json_lines",
+    "with_article",
 ]

@@ -420,7 +420,7 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, ValueError),
     Code("TL728", "export-conflict", "kernels that cannot be in one exported file",
          _ERROR, ValueError),
-    Code("TL729", "gradient-lost", "a kernel called with tensors whose gradient it does not pass on",
+    Code("TL729", "gradient-lost", "a kernel called with tensors that require a gradient",
          _WARNING, RuntimeError),
     Code("TL730", "access-outside-memory", "an access outside of memory, seen on the device",
          _ERROR, RuntimeError),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import EAGER, Run, eager, run
+from tilelang.runtime import devices
 
 __all__ = ["eager", "run"]  # fixtures
 
@@ -22,6 +23,7 @@ SIZES = ("--set", "M=3,N=40", "--target", "cpu")
     [
         (("--seed", "-1"), "-1 is not in the range"),
         (("--rep", "nan"), "nan is not a time"),
+        (("--rep", "abc"), "'abc' is not a valid number."),
         (("--rep", "inf"), "inf is not in the range"),
         (("--rep", "-5"), "-5.0 is not in the range"),
     ],
@@ -64,6 +66,32 @@ def test_a_size_that_is_none_is_one_mistake(run: Run, eager: Path, value: str) -
     assert done.err.count("error[") == 1
     assert "error[TL215]: `M` is given the value " in done.err
     assert "give it an integer that is not negative: M=1024" in done.err
+
+
+def test_a_gpu_that_is_not_there(run: Run, eager: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilelang.cli.run_kernel.make_inputs", None)  # the device is asked before
+    result = run("run", "eager.py", "--set", "M=8,N=64", "--target", "cuda:sm_80")
+    assert result.status == 1
+    assert "TL805" in result.err and "needs an NVIDIA GPU" in result.err
+    assert "--emulate" in result.err
+
+
+@pytest.mark.parametrize("command", ["run", "compile", "inspect"])
+def test_an_empty_target(run: Run, eager: Path, command: str) -> None:
+    result = run(command, "eager.py", "--set", "M=8,N=64", "--target", "")
+    assert result.status == 1 and "error[TL403]: there is no target ''" in result.err
+
+
+def test_auto_is_not_said_where_nothing_is_made(
+    run: Run, eager: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tilelang.runtime.devices.probes", lambda: ())
+    size = ("eager.py", "--set", "M=8,N=64")
+    assert run("compile", *size, "--emit", "so", "-o", "a.so").status == 0
+    devices._announce.cache_clear()  # said once a process
+    for wanted in (("--check", "a.so"), (*size, "--emit", "ptx"), (*size, "--emit", "program")):
+        assert "TL415" not in run("compile", *wanted).err
+    assert "TL415" in run("compile", *size).err
 
 
 def test_a_reference_that_returns_nothing(run: Run, tmp_path: Path) -> None:

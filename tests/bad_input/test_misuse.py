@@ -48,7 +48,6 @@ def forgot_the_declaration(A):
     return A
 
 
-
 def no_gpu() -> Any:
     return tilelang.compile(double, target="cuda:sm_80").get_profiler()
 
@@ -69,11 +68,11 @@ MISUSES: list[tuple[str, Callable[[], Any], str, str]] = [
     ("a shape", lambda: factory(-1), "TL215", "positive integers"),
     ("a dtype", lambda: factory(4, "floot"), "TL230", "T.float16"),
     ("a lambda", lambda: T.prim_func(lambda A: A), "TL102", "`def`"),
-    ("a parameter of jit", lambda: tilelang.jit(len, tarjet="cpu"), "TL720", "target,"),
-    ("a parameter of compile", lambda: tilelang.compile(double, tarjet="cpu"), "TL720", "target,"),
-    ("values at compile", lambda: tilelang.compile(forgot_the_declaration, M=3), "TL720",
+    ("a parameter of jit", lambda: tilelang.jit(len, tarjet="cpu"), "TL112", "target,"),
+    ("a parameter of compile", lambda: tilelang.compile(double, tarjet="cpu"), "TL112", "target,"),
+    ("values at compile", lambda: tilelang.compile(forgot_the_declaration, M=3), "TL112",
      "forgot_the_declaration.compile(M=3)"),
-    ("a parameter of autotune", lambda: tilelang.autotune(config=[]), "TL720", "configs,"),
+    ("a parameter of autotune", lambda: tilelang.autotune(config=[]), "TL112", "configs,"),
     ("configs", lambda: tilelang.autotune(configs=3), "TL116", 'configs=[{"block": 64}'),
     ("one config", lambda: tilelang.autotune(configs={"n": 3}), "TL116", "configs=[{"),
     ("a config", lambda: tilelang.autotune(configs=[64]), "TL116", "configs=[{"),

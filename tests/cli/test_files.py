@@ -18,6 +18,7 @@ TWO = EAGER + EAGER.split("\n\n\n")[1].replace("def scale", "def other") + "\n"
     [
         (EAGER, "fil.py", "TL103", "cannot read `fil.py`: no such file"),
         (EAGER, ".", "TL103", "cannot read `.`: is a directory"),
+        (EAGER, "notes.md", "TL103", "`notes.md` is not a Python file"),
         (EAGER, "file.py::scal", "TL104",
          "`file.py` has no kernel `scal`; did you mean `scale`?"),
         (EAGER, "file.py::reference", "TL104", "`file.py` has no kernel `reference`"),
@@ -39,6 +40,7 @@ def test_files_without_a_usable_kernel(
     run: Run, tmp_path: Path, text: str, spec: str, code: str, message: str
 ) -> None:
     (tmp_path / "file.py").write_text(text)
+    (tmp_path / "notes.md").write_text("# Notes\n\nIt isn't Python.\n")
     for command in ("run", "compile"):
         done = run(command, spec)
         assert done.status == 1

@@ -16,6 +16,7 @@ from tests.gpu import extents
 from tests.gpu.lowering import source_of
 from tests.kernels.case import KernelCase, relative_error, to_numpy
 from tests.support.cuda import needs_nvdisasm, needs_nvrtc
+from tilelang.language.frontend import parse_static
 from tilelang.runtime.sass import disassemble
 from tilelang.runtime.toolchain_cuda import compile_cuda
 from tilelang.target import parse_target
@@ -127,3 +128,26 @@ def test_52_lanes_move_sixteen_bytes_at_a_time(count: int, dtype: str, accesses:
     source = source_of(extents.lanes(count, dtype, 32).function)
     listing = disassemble(compile_cuda(source, parse_target("cuda:sm_80")).cubin)
     assert listing.count("LDG.E.128.CONSTANT") == listing.count("STG.E.128") == accesses
+
+
+WASTED = """
+import tilelang.language as T
+@T.prim_func
+def main(A: T.Tensor((132, 32), "float16"), B: T.Tensor((32, 128), "float16"),
+         C: T.Tensor((132, 128), "float32")):
+    with T.Kernel(T.ceildiv(132, 128), threads=128) as bx:
+        a = T.alloc_shared((128, 32), "float16")
+        b = T.alloc_shared((32, 128), "float16")
+        c = T.alloc_fragment((128, 128), "float32")
+        T.copy(A[bx * 128, 0], a)
+        T.copy(B, b)
+        T.clear(c)
+        T.gemm(a, b, c)
+        T.copy(c, C[bx * 128, 0])
+"""
+
+
+def test_no_tile_is_proposed_that_a_gemm_may_not_take() -> None:
+    (parsed,) = parse_static(WASTED, "kernel.py", target="cuda:sm_80")
+    (wasted,) = (d for d in parsed.diagnostics if d.code == "TL608")
+    assert wasted.help == "try smaller tiles, from 66 on, of a size that T.gemm takes"

@@ -202,7 +202,7 @@ def test_a_cpu_kernel() -> None:
     assert isinstance(caught.value, CompileError)
     (found,) = caught.value.diagnostics
     assert found.code == "TL417" and found.span is not None
-    assert found.help is not None and "cuda:sm_90a" in found.help
+    assert found.help is not None and "--target cuda:sm_90a" in found.help
 
 
 @pytest.mark.parametrize(

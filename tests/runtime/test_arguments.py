@@ -48,6 +48,7 @@ STRIDED = signature(tensor("A", (M, 4), strides=(STRIDE, 1)))
 NULLABLE = signature(A, tensor("bias", (M,), nullable=True))
 POINTER = signature(scalar("p", "handle"))
 HALF = signature(tensor("A", (4,), "bfloat16"))
+FLAGS = signature(tensor("A", (4,), "bool"))
 
 f32 = lambda *shape: np.zeros(shape, np.float32)  # noqa: E731
 odd = np.zeros(4 * 4 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(4, 4)
@@ -89,6 +90,8 @@ WRONG: list[tuple[str, Signature, tuple[Any, ...], dict[str, Any], str, str, str
      "argument `A` of `scale` has dtype float64, expected float32", "pass A.astype(np.float32)"),
     ("dtype torch", PLAIN, (torch.zeros(2, 4).half(), torch.zeros(4, 3)), {}, "TL702",
      "argument `A` of `scale` has dtype float16, expected float32", "pass A.to(torch.float32)"),
+    ("dtype bool", FLAGS, (f32(4),), {}, "TL702",
+     "argument `A` of `scale` has dtype float32, expected bool", "pass A.astype(bool)"),
     ("dtype bfloat16", HALF, (f32(4),), {}, "TL702",
      "argument `A` of `scale` has dtype float32, expected bfloat16",
      "pass A.astype(ml_dtypes.bfloat16)"),
@@ -136,11 +139,11 @@ WRONG: list[tuple[str, Signature, tuple[Any, ...], dict[str, Any], str, str, str
      "argument `A` of `scale` has strides that are no multiple of its element size, expected a "
      "tensor", "pass a NumPy array, a PyTorch tensor, or an object with __dlpack__"),
     ("no capsule", PLAIN, (Exchanged((1, 0)), f32(4, 3)), {}, "TL709",
-     "argument `A` of `scale` is a Exchanged that cannot be exchanged (PyCapsule_GetPointer called "
-     "with invalid PyCapsule object), expected a tensor",
+     "argument `A` of `scale` is an Exchanged that cannot be exchanged (PyCapsule_GetPointer "
+     "called with invalid PyCapsule object), expected a tensor",
      "pass a NumPy array, a PyTorch tensor, or an object with __dlpack__"),
     ("no dlpack device", PLAIN, (Exchanged(None), f32(4, 3)), {}, "TL709",
-     "argument `A` of `scale` is a Exchanged that cannot be exchanged (cannot unpack non-iterable "
+     "argument `A` of `scale` is an Exchanged that cannot be exchanged (cannot unpack non-iterable "
      "NoneType object), expected a tensor",
      "pass a NumPy array, a PyTorch tensor, or an object with __dlpack__"),
     ("byte order", PLAIN, (f32(2, 4).astype(">f4"), f32(4, 3)), {}, "TL709",

@@ -49,6 +49,13 @@ def test_every_target_reads_back() -> None:
         ({"kind": "cuda", "archh": "sm_90"}, "TL403", "a target dict with key 'archh'"),
         ("cuda", "TL404", "target 'cuda' names no architecture"),
         ("cuda:sm90a", "TL404", "cuda has no architecture 'sm90a'; did you mean `sm_90a`?"),
+        ("cuda:90", "TL404", "cuda has no architecture '90'; did you mean `cuda:sm_90`?"),
+        ("cuda:sm_90A", "TL404", "cuda has no architecture 'sm_90A'; did you mean `cuda:sm_90a`?"),
+        ("", "TL403", "there is no target ''"),
+        ("sm_90a", "TL403", "there is no target 'sm_90a'; did you mean `cuda:sm_90a`?"),
+        ("sm_90A", "TL403", "there is no target 'sm_90A'; did you mean `cuda:sm_90a`?"),
+        ("gfx942", "TL403", "there is no target 'gfx942'; did you mean `hip:gfx942`?"),
+        ("GPU", "TL403", "there is no target 'GPU'; did you mean `cuda`?"),
         ("cuda -arch=sm_90a", "TL405", "'cuda -arch=sm_90a' is an option string, not a target"),
     ],
 )

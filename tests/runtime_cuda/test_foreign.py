@@ -123,21 +123,21 @@ def test_a_kernel_can_be_found_by_its_name(text: str, expected: str) -> None:
         (SOURCE.replace("scale(", "other("), {"entry_name": "main_kernel"},
          "the source has no kernel `main_kernel`"),
         (SOURCE.replace(", float s, int n", ""), {},
-         "`scale` takes 2 parameter(s), and the kernel passes 3 (A, B, s) and up to 1 run-time "
-         "dimension(s)"),
+         "`scale` takes 2 parameters, and the kernel passes 3 (A, B, s) and up to 1 run-time "
+         "dimension"),
         (SOURCE.replace("int n)", "int n, int m)"), {},
-         "`scale` takes 5 parameter(s), and the kernel passes 3 (A, B, s) and up to 1 run-time "
-         "dimension(s)"),
+         "`scale` takes 5 parameters, and the kernel passes 3 (A, B, s) and up to 1 run-time "
+         "dimension"),
         (SOURCE.replace("float s", "float *s"), {},
          "parameter 3 of `scale` is a float pointer, and `s` is a scalar"),
         (SOURCE.replace("int n", "long n"), {},
          "parameter 4 of `scale` is a long, and `n` is int32"),
         (SOURCE.replace("int n", "unsigned short n"), {},
-         "parameter 4 of `scale` is a unsigned short, and `n` is int32"),
+         "parameter 4 of `scale` is an unsigned short, and `n` is int32"),
         (SOURCE.replace("int n", "std::size_t n"), {},
          "parameter 4 of `scale` is a std::size_t, and `n` is int32"),
         (SOURCE.replace("float s", "int s"), {},
-         "parameter 3 of `scale` is a int, and `s` is float32"),
+         "parameter 3 of `scale` is an int, and `s` is float32"),
         (SOURCE.replace("float *B", "half *B"), {},
          "parameter 2 of `scale` is a half pointer, and `B` is float32"),
         (SOURCE.replace("__global__", "template <int N> __global__"), {},

@@ -168,7 +168,7 @@ def test_a_device_that_is_not_there(library: Any) -> None:
     library(FakeLibrary())
     found = refusal(lambda: load_cuda(artifact()).run([1, 1.0, 5], 2))
     assert (found.code, found.message) == (
-        "TL805", "`k` is to run on cuda:2, but the driver sees 1 device(s)"
+        "TL805", "`k` is to run on cuda:2, but the driver sees 1 device"
     )  # fmt: skip
 
 

@@ -76,11 +76,11 @@ def _wrong_length(loop: For, scheduled: list[Stmt], given: int) -> Diagnostic:
     count = len(scheduled)
     return make_diagnostic(
         "TL501",
-        f"the schedule has {counted(given, "entry")} for {counted(count, "statement")}",
+        f"the schedule has {counted(given, 'entry')} for {counted(count, 'statement')}",
         span=loop.span,
         label="`stage` and `order` have one entry per statement",
         labels=tuple(shown),
-        help=f"give both lists {counted(count, "entry")}; bound scalars do not count",
+        help=f"give both lists {counted(count, 'entry')}; bound scalars do not count",
     )
 
 

@@ -47,7 +47,9 @@ set_option = click.option(
     help="Values of parameters and dimensions; may be repeated.",
 )  # fmt: skip
 target_option = click.option(
-    "--target", metavar="TARGET", help="cpu, cuda:sm_90a, hip:gfx942, metal:apple9 or auto."
+    "--target",
+    metavar="TARGET",
+    help="cpu, cuda:sm_90a or auto; no code is generated for hip:gfx942 and metal:apple9 yet.",
 )
 
 

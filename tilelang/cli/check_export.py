@@ -20,6 +20,7 @@ from tilelang.language.settings import parse_settings
 from tilelang.options import CompileOptions, PassConfigKey, make_options
 from tilelang.program.stmt import Function
 from tilelang.runtime.cuda_compiler import identity
+from tilelang.runtime.devices import resolve_quietly
 from tilelang.runtime.export_files import (
     KIND,
     MANIFEST,
@@ -48,6 +49,7 @@ _REQUEST: Final = {"file": str, "kernel": str, "set": [str], "line_directives": 
 
 def check_export(path: Path) -> int:
     """What `tilelang compile --check PATH` does; raises CompileError with every difference."""
+    resolve_quietly()  # the targets are those of the export
     manifest_path = _manifest_path(path)
     manifest = _read(manifest_path)
     found = [

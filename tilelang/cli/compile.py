@@ -15,8 +15,9 @@ EMIT = ("program", "ir", "layouts", "source", "cuda", "ptx", "sass", "cubin", "s
 @click.argument("kernel", type=KernelSpec(), metavar="FILE[::KERNEL]", required=False)
 @set_option
 @click.option(
-    "--target", metavar="TARGET", help="cpu, cuda:sm_90a, hip:gfx942, metal:apple9 or auto; with "
-    "--emit so or dir several, separated by commas.",
+    "--target", metavar="TARGET", help="cpu, cuda:sm_90a or auto; with --emit so or dir several, "
+    "separated by commas. hip:gfx942 and metal:apple9 are read and checked: no code is generated "
+    "for them yet.",
 )  # fmt: skip
 @click.option(
     "--emit", type=click.Choice(EMIT), help="What to show: the kernel as it was read, the IR after "

@@ -20,7 +20,7 @@ from tilelang.language.settings import parse_settings
 from tilelang.options import PassConfigKey, make_options
 from tilelang.runtime.build import build
 from tilelang.runtime.crash import guarded
-from tilelang.runtime.devices import resolve
+from tilelang.runtime.devices import resolve, resolve_quietly, say_auto
 from tilelang.runtime.kernel import write_bytes, write_text
 from tilelang.target import Target
 from tilelang_diagnostics import raise_for
@@ -41,6 +41,7 @@ class Wanted:
 
 def compile_kernel(wanted: Wanted) -> int:
     """What `tilelang compile` does; returns the exit status."""
+    resolve_quietly()  # said below, once it is known that something is made for a target
     chosen = choose(wanted.kernel)
     several = wanted.emit in ("so", "dir")
     special = specialise(
@@ -51,7 +52,13 @@ def compile_kernel(wanted: Wanted) -> int:
         special = replace(special, options=lines.with_defaults(special.options))
     if several:
         return _export(chosen, special, wanted)
-    resolved = resolve(special.target).target
+    resolution = resolve(special.target)
+    resolved = resolution.target
+    if wanted.emit in _OF_CUDA and resolved.kind != "cuda":
+        raise click.UsageError(f"--emit {wanted.emit} needs a CUDA target, and this is {resolved}: "
+                               "add --target cuda:sm_90a")  # fmt: skip
+    if wanted.emit != "program":
+        say_auto(resolution)
     if wanted.emit == "layouts":
         found: str | bytes | None = _layouts(special, resolved, wanted.as_json)
     elif wanted.emit in _OF_CUDA:
@@ -77,7 +84,11 @@ def _export(chosen: Chosen, special: Specialised, wanted: Wanted) -> int:
     from tilelang.runtime.export_files import relative
 
     assert wanted.output is not None
-    targets = target_list(wanted.target) or (resolve(special.target).target,)
+    targets = target_list(wanted.target)
+    if not targets:
+        resolution = resolve(special.target)
+        say_auto(resolution)
+        targets = (resolution.target,)
     products = []
     for target in targets:
         made = compile_product(chosen.name, special.function, target, special.options)
@@ -100,10 +111,6 @@ _OF_CUDA = ("cuda", "ptx", "sass", "cubin")
 
 
 def _device_code(special: Specialised, target: Target, what: str) -> str | bytes:
-    if target.kind != "cuda":
-        raise click.UsageError(
-            f"--emit {what} needs a CUDA target, and this is {target}: add --target cuda:sm_90a"
-        )
     compiled = build(special.function, target, special.options).compiled
     show(compiled.diagnostics)
     artifact = compiled.artifact

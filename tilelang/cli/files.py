@@ -131,6 +131,12 @@ def load(path: Path) -> KernelFile:
     try:
         tree = ast.parse(text, filename=str(path))
     except SyntaxError as error:
+        if path.suffix not in ("", ".py", ".pyw", ".pyi"):
+            _refuse(
+                "TL103",
+                f"`{path}` is not a Python file",
+                "name the file that defines the kernel: kernels.py, or kernels.py::matmul",
+            )
         raise error_for((syntax_error(str(path), error),)) from None
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error) or "it nests too deeply"

@@ -27,6 +27,14 @@ def _schedule(ctx: click.Context, param: click.Parameter, value: str | None) -> 
         raise click.BadParameter(f"{value!r} is no schedule: {error}", ctx, param) from None
 
 
+class _Whole(click.IntRange):
+    name = "whole number"  # what a message calls it
+
+
+class _Number(click.FloatRange):
+    name = "number"
+
+
 class _Run(click.Command):
     """`--sanitize` takes a value only after `=`, so that a file may follow it."""
 
@@ -40,12 +48,12 @@ class _Run(click.Command):
 @set_option
 @target_option
 @click.option(
-    "--seed", default=0, show_default=True, metavar="INTEGER", type=click.IntRange(min=0),
+    "--seed", default=0, show_default=True, metavar="INTEGER", type=_Whole(min=0),
     help="Seed of the random inputs.",
 )  # fmt: skip
 @click.option(
     "--rep", default=300.0, show_default=True, metavar="MS",
-    type=click.FloatRange(min=0, max=3_600_000), callback=_number, help="How long to measure.",
+    type=_Number(min=0, max=3_600_000), callback=_number, help="How long to measure.",
 )  # fmt: skip
 @click.option("--no-check", is_flag=True, help="Do not compare with the reference function.")
 @click.option(

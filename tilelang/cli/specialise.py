@@ -17,7 +17,7 @@ from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.signature import OutIdx, Signature, make_signature
-from tilelang_diagnostics import diagnose, did_you_mean, error_for, raise_for
+from tilelang_diagnostics import diagnose, did_you_mean, error_for, raise_for, with_article
 from tilelang_diagnostics.model import Span
 
 
@@ -56,8 +56,9 @@ def specialise(chosen: Chosen, settings: Mapping[str, Any], target: Any = None) 
         made = _call_factory(chosen, entry, search.parameters(entry))
         return search.finish(made.function, _compile_out_idx(chosen), target, CompileOptions())
     jit = JitFunction(
-        entry.python, entry.out_idx, target or entry.target, entry.options, False, entry.captured
-    )
+        entry.python, entry.out_idx, entry.target if target is None else target, entry.options,
+        False, entry.captured,
+    )  # fmt: skip
     if isinstance(jit.python, PrimFunc):
         return search.finish(jit.python.function, jit.out_idx, jit.target, jit.options)
     if jit.style == "kernel":
@@ -177,7 +178,7 @@ def _call_factory(
     made = call(factory, values)
     if isinstance(made, PrimFunc):
         return made
-    _refuse("TL173", [f"`{chosen.name}` returns a {type(made).__name__}, not a kernel"],
+    _refuse("TL173", [f"`{chosen.name}` returns {with_article(type(made).__name__)}, not a kernel"],
             "return the function decorated with @T.prim_func", None)  # fmt: skip
     raise AssertionError("unreachable")
 

@@ -17,7 +17,7 @@ from tilelang.dtypes import dtype as dtype_of
 from tilelang.emulator.settings import Emulator
 from tilelang.emulator.source import written_tensors
 from tilelang.runtime.scalars import FORMATS, packed
-from tilelang_diagnostics import failure
+from tilelang_diagnostics import failure, with_article
 
 _PAGE: Final = mmap.PAGESIZE
 # What cudaMalloc promises.
@@ -134,7 +134,7 @@ def _argument(
     value, dtype = names[param.source], dtype_of(param.dtype).name
     if dtype not in FORMATS:
         raise failure(
-            "TL718", f"a {param.dtype} scalar cannot be passed to `{device.name}`",
+            "TL718", f"{with_article(str(param.dtype))} scalar cannot be passed to `{device.name}`",
             help="pass a float32 and convert it in the kernel",
         )  # fmt: skip
     try:

@@ -16,7 +16,7 @@ from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.source_map import Line, shared_tiles
 from tilelang.emulator.toolchain import symbolizer
 from tilelang.runtime.programs import output_of
-from tilelang_diagnostics import diagnose
+from tilelang_diagnostics import counted, diagnose
 from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 Report = Mapping[str, Any]
@@ -115,7 +115,7 @@ class _Explain:
         )  # fmt: skip
 
     def outside(self, r: Report) -> Diagnostic:
-        target = f"a {r['access']} of {r['bytes']} bytes"
+        target = f"a {r['access']} of {counted(int(r['bytes']), 'byte')}"
         return self.made("TL730", f"{target} {self.whereabouts(r)} in {self.name}", r,
                          f"the {r['access']}",
                          help="compare the index with the size of the buffer before the "
@@ -124,8 +124,8 @@ class _Explain:
     def misaligned(self, r: Report) -> Diagnostic:
         return self.made(
             "TL730",
-            f"a {r['access']} of {r['bytes']} bytes in {self.name} at an address that is no "
-            f"multiple of {r['alignment']}",
+            f"a {r['access']} of {counted(int(r['bytes']), 'byte')} in {self.name} at an address "
+            f"that is no multiple of {r['alignment']}",
             r, f"the {r['access']}",
             help="make the offset a multiple of the vector, or index with smaller elements",
         )  # fmt: skip
@@ -243,9 +243,9 @@ def race_help(line: Line | None, other: Line | None) -> str:
     """What to do about two accesses that nothing orders."""
     if line is not None and other is not None and line.span == other.span:
         return (
-            "several threads reach one element in this statement: give each its own, let one thread "
-            "do it (`if T.get_thread_binding() == 0`), or use T.atomic_add; where a loop comes back "
-            "to the statement, T.sync_threads() in the loop"
+            "several threads reach one element in this statement: give each its own, let one "
+            "thread do it (`if T.get_thread_binding() == 0`), or use T.atomic_add; where a loop "
+            "comes back to the statement, T.sync_threads() in the loop"
         )
     return (
         "T.sync_threads() between the two; where the compiler places barriers itself, "

@@ -45,7 +45,8 @@ def inspect_artifact(
             "TL417",
             f"`{function.name}` is compiled for {target}, and only CUDA code can be inspected",
             span=function.span,
-            help="name a CUDA target: target='cuda:sm_90a' needs no GPU",
+            help="name a CUDA target, which needs no GPU: --target cuda:sm_90a, or "
+            "target='cuda:sm_90a' in Python",
         )
     binary = next((b for b in artifact.binaries if b.arch == target.arch), artifact.binaries[0])
     shown = parse_target(f"cuda:{binary.arch}")

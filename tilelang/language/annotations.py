@@ -27,6 +27,7 @@ from tilelang.program.context import argument_span, reject, warn
 from tilelang.program.expr import Const, Expr, Load
 from tilelang.program.stmt import Annotate, Assume
 from tilelang.program.unknown import Unknown
+from tilelang_diagnostics import counted
 from tilelang_diagnostics.model import Label, Severity
 
 SWIZZLE_ORDERS = ("row", "column", "mlx")
@@ -326,11 +327,11 @@ def _layout_of(buffer: Buffer, layout: Any) -> Any:
     if count is not None and count != buffer.ndim:
         reject(
             "TL308",
-            f"the layout function of `{buffer.name}` takes {count} index(es), the buffer has "
-            f"{buffer.ndim}",
+            f"the layout function of `{buffer.name}` takes {counted(count, 'index')}, the buffer "
+            f"has {buffer.ndim}",
             span=argument_span("layout_map"),
             labels=declared(buffer),
-            help=f"write a function of {buffer.ndim} index(es)",
+            help=f"write a function of {counted(buffer.ndim, 'index')}",
         )
     try:
         return _one_to_one(buffer, Layout(buffer.shape, layout))

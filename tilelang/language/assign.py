@@ -15,6 +15,7 @@ from tilelang.program.expr import Const, Expr, Intrinsic, Load, Var, VarRef, wal
 from tilelang.program.indexing import is_one_element
 from tilelang.program.stmt import Let, Store
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
+from tilelang_diagnostics import counted
 from tilelang_diagnostics.model import Label, Severity, Span
 
 
@@ -108,9 +109,9 @@ def bind_target(frame: Frame, target: ast.expr, value: Any) -> None:
 def _refuse_unpack(frame: Frame, target: ast.Tuple | ast.List, count: int) -> NoReturn:
     reject(
         "TL154",
-        f"{len(target.elts)} target(s) for {count} value(s)",
+        f"{counted(len(target.elts), 'target')} for {counted(count, 'value')}",
         span=frame.span(target),
-        help=f"write {count} name(s) here",
+        help=f"write {counted(count, 'name')} here",
     )
 
 
@@ -266,7 +267,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any, fresh: bool)
     if isinstance(value, (Expr, Buffer, Region)):
         reject(
             "TL154",
-            f"`{value}` cannot be unpacked into {len(target.elts)} targets",
+            f"`{value}` cannot be unpacked into {counted(len(target.elts), 'target')}",
             span=frame.span(target),
             help=f'name every one: `T.const("{", ".join(map(ast.unparse, target.elts))}")`'
             if isinstance(value, Var) and value.kind in ("const", "dim")

@@ -21,7 +21,7 @@ from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import CallSite, Reject, reject, warn
 from tilelang.program.expr import FLOAT32, INT32, Expr, Var
 from tilelang.program.unknown import Unknown, contains_unknown, is_unknown
-from tilelang_diagnostics import CompileError
+from tilelang_diagnostics import CompileError, with_article
 from tilelang_diagnostics.model import Label, Severity, Span
 
 _PACKAGE = Path(__file__).parents[1]
@@ -71,7 +71,9 @@ def _name_span(frame: Frame, keyword: ast.keyword) -> Span:
 def _what_it_is(value: Any) -> str:
     if isinstance(value, (Buffer, Region)):
         return "is a buffer"
-    return "is a value of the kernel" if isinstance(value, Expr) else f"is a {type(value).__name__}"
+    if isinstance(value, Expr):
+        return "is a value of the kernel"
+    return f"is {with_article(type(value).__name__)}"
 
 
 def _call_language(

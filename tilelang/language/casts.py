@@ -18,6 +18,7 @@ from tilelang.language.operands import (
 from tilelang.program import operators
 from tilelang.program.context import active_trace, current_span, reject
 from tilelang.program.expr import Const, Expr, Vector
+from tilelang_diagnostics import counted
 
 ROUNDS = ("", "rn", "rz", "rp", "rm", "rs")
 STOCHASTIC_TARGETS = (4, 6, 8)  # bits of the formats that stochastic rounding converts to
@@ -167,7 +168,7 @@ def convert(dtype: DType, *values: Any) -> Any:
     if len(values) != dtype.lanes:
         reject(
             "TL114",
-            f"`T.{dtype.name}` has {dtype.lanes} lane(s), {len(values)} values are given",
+            f"`T.{dtype.name}` has {counted(dtype.lanes, 'lane')}, {len(values)} values are given",
             help=f"`T.{dtype.scalar.name}x{len(values)}` has as many lanes",
         )
     lanes = tuple(operators.cast(v, dtype.scalar) for v in values)

@@ -21,6 +21,7 @@ from tilelang.program.expr import BOOL, INT32, Const, Expr, Var
 from tilelang.program.indexing import refuse_truth
 from tilelang.program.stmt import Block, If, Launch, Scoped, While
 from tilelang.program.unknown import Unknown, is_unknown
+from tilelang_diagnostics import counted
 from tilelang_diagnostics.model import Label
 
 if TYPE_CHECKING:
@@ -180,10 +181,10 @@ def _launch(frame: Frame, node: ast.With, position: int, launch: LaunchFrame) ->
     if len(names) > 1 and len(names) != len(launch.grid):
         reject(
             "TL166",
-            f"{len(names)} block names for a grid of {len(launch.grid)} axes",
+            f"{counted(len(names), 'block name')} for a grid of {len(launch.grid)} axes",
             span=frame.span(item.optional_vars) if item.optional_vars else None,
             labels=() if launch.span is None else (Label(launch.span, "the grid"),),
-            help=f"name {len(launch.grid)} block index(es), one per grid axis",
+            help=f"name {counted(len(launch.grid), 'block index')}, one per grid axis",
         )
     axis_names = names if len(names) == len(launch.grid) else [f"b{a}" for a in "xyz"]
     launch.blocks = tuple(

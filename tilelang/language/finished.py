@@ -129,8 +129,9 @@ class _Finished:
                 for dim in (*param.shape, *(param.strides or ())):
                     if isinstance(dim, Expr):
                         used.update(id(node) for node in walk(dim))
+        meant = self._names_of_wrong_types()
         for name, var in consts.items():
-            if id(var) not in used:
+            if id(var) not in used and name not in meant:
                 self.trace.report(
                     make_diagnostic(
                         "TL170",
@@ -140,6 +141,20 @@ class _Finished:
                         help=f"use `{name}` as an extent in the `T.Tensor` type of a parameter",
                     )
                 )
+
+    def _names_of_wrong_types(self) -> set[str]:
+        """Names in the types that there is an error about: they would have been used there."""
+        wrong = {d.span.line for d in self.trace.diagnostics if d.is_error and d.span is not None}
+        nodes = ast.walk(self.definition.node)
+        declared = [n for n in nodes if isinstance(n, ast.AnnAssign | ast.arg)]
+        types = [n.annotation for n in declared if n.annotation is not None]
+        return {
+            name.id
+            for span, node in ((self.frame.span(n), n) for n in types)
+            if any(span.line <= line <= span.end_line for line in wrong)
+            for name in ast.walk(node)
+            if isinstance(name, ast.Name)
+        }
 
     def _return_span(self) -> Any:
         for node in ast.walk(self.definition.node):

@@ -89,10 +89,11 @@ def _loop_variables(
         if not (len(targets) == 1 and isinstance(node.target, ast.Name)):
             reject(
                 "TL144",
-                f"{counted(len(targets), "loop variable")} for {counted(len(loop.ranges), "extent")}",
+                f"{counted(len(targets), 'loop variable')} for "
+                f"{counted(len(loop.ranges), 'extent')}",
                 span=frame.span(node.target),
                 labels=() if loop.span is None else (Label(loop.span, "the extents"),),
-                help=f"write {counted(len(loop.ranges), "loop variable")}",
+                help=f"write {counted(len(loop.ranges), 'loop variable')}",
             )
     out: list[LoopVar] = []
     for position, bounds in enumerate(loop.ranges):

@@ -23,6 +23,7 @@ from tilelang.program.buffer import Buffer, Range, Region
 from tilelang.program.context import reject
 from tilelang.program.expr import INT32, Const, Expr, Load
 from tilelang.program.stmt import Annotate
+from tilelang_diagnostics import counted
 
 HANDLE = SCALARS["handle"]
 ACCESS = ("r", "w", "rw")
@@ -55,7 +56,7 @@ def access_ptr(
         reject(
             "TL114",
             f"`T.access_ptr` of `{region.buffer.name}` has {len(extents)} extents for "
-            f"{rank} dimension(s)",
+            f"{counted(rank, 'dimension')}",
             labels=declared(region),
         )
     ranges = list(region.ranges)

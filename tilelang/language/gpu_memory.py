@@ -30,6 +30,7 @@ from tilelang.program.context import reject
 from tilelang.program.expr import FLOAT32, INT32, Const, Expr, Load
 from tilelang.program.indexing import region_of
 from tilelang.program.stmt import Allocate
+from tilelang_diagnostics import counted
 
 UINT32 = SCALARS["uint32"]
 FLOAT64 = SCALARS["float64"]
@@ -311,7 +312,7 @@ def _lanes(function: str, value: Any, dtype: DType) -> Expr:
             "TL239",
             f"`T.{function}` writes {dtype}, the value is {expr.dtype}",
             span=use_of(expr),
-            help=f"give it {dtype.lanes} lane(s)",
+            help=f"give it {counted(dtype.lanes, 'lane')}",
         )
     converted: Expr = operators.cast(expr, dtype)
     return converted

@@ -11,6 +11,7 @@ from tilelang.program import arith, operators
 from tilelang.program.context import argument_span, current_span, reject, warn
 from tilelang.program.expr import INT32, Const, Expr, Var, walk
 from tilelang.program.stmt import Attrs, LoopKind
+from tilelang_diagnostics import counted
 
 
 @language_function("loop")
@@ -39,7 +40,7 @@ def Parallel(
     if loop_layout is not None and len(getattr(loop_layout, "shape", extents)) != len(extents):
         reject(
             "TL313",
-            f"the loop layout has not {len(extents)} dimension(s)",
+            f"the loop layout has not {counted(len(extents), 'dimension')}",
             span=argument_span("loop_layout"),
             help="give a `T.Fragment` over the extents of the loop",
         )

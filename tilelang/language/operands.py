@@ -19,6 +19,7 @@ from tilelang.program.stmt import Evaluate, TileOp
 from tilelang.program.text import expr_text, region_text, shape_text
 from tilelang.program.tile_ops import SCHEMAS
 from tilelang.program.unknown import is_unknown
+from tilelang_diagnostics import counted, with_article
 from tilelang_diagnostics.model import Label, Span
 from tilelang_diagnostics.suggest import did_you_mean
 
@@ -241,7 +242,7 @@ def _refuse_axis(function: str, region: Region, axis: int, rank: int) -> NoRetur
     legal = "0 or -1" if rank == 1 else f"0 … {rank - 1}, or -{rank} … -1 from the end"
     reject(
         "TL211",
-        f"`dim={axis}` of `T.{function}`: `{region.buffer.name}` has {rank} dimension(s)",
+        f"`dim={axis}` of `T.{function}`: `{region.buffer.name}` has {counted(rank, 'dimension')}",
         span=argument_span("dim"),
         labels=declared(region),
         help=f"possible: {legal}",
@@ -376,7 +377,7 @@ def kind_text(value: Any) -> str:
         return f"`{expr_text(value)}`"
     if isinstance(value, (bool, int, float, str)) or value is None:
         return f"`{value!r}`"
-    return f"a {type(value).__name__}"
+    return with_article(type(value).__name__)
 
 
 def _refuse_reducer(function: str, region: Region) -> NoReturn:

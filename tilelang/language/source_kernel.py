@@ -198,10 +198,10 @@ def _misfits(launch: Launch, arguments: Sequence[Buffer | Var]) -> Iterator[Diag
     passed = [*arguments, *dims]
     most, least, takes = len(passed), len(arguments), len(kernel.parameters)
     if not least <= takes <= most:
-        extra = f" and up to {counted(len(dims), "run-time dimension")}" if dims else ""
+        extra = f" and up to {counted(len(dims), 'run-time dimension')}" if dims else ""
         names = ", ".join(a.name for a in arguments)
-        yield _misfit(launch, f"`{name}` takes {counted(takes, "parameter")}, and the kernel passes {least} "
-                      f"({names}){extra}", ())  # fmt: skip
+        yield _misfit(launch, f"`{name}` takes {counted(takes, 'parameter')}, and the kernel "
+                      f"passes {least} ({names}){extra}", ())  # fmt: skip
         return
     for position, (parameter, argument) in enumerate(
         zip(kernel.parameters, passed, strict=False), 1
@@ -218,10 +218,9 @@ def _mistyped(
     if parameter.pointer != isinstance(argument, Buffer) and argument.dtype.base != "handle":
         what = "a tensor" if isinstance(argument, Buffer) else "a scalar"
         yield _misfit(launch, f"{said}, and `{argument.name}` is {what}", labels)
-    elif (
-        _EXACT.get(parameter.type, argument.dtype.name) != argument.dtype.name
-        or not parameter.pointer and not _holds(parameter.type, argument.dtype)
-    ):  # fmt: skip
+    elif _EXACT.get(parameter.type, argument.dtype.name) != argument.dtype.name or not (
+        parameter.pointer or _holds(parameter.type, argument.dtype)
+    ):
         yield _misfit(launch, f"{said}, and `{argument.name}` is {argument.dtype}", labels)
 
 

@@ -23,7 +23,7 @@ from tilelang.program.indexing import refuse_truth
 from tilelang.program.stmt import Assert, Evaluate, Jump
 from tilelang.program.unknown import Unknown, is_unknown
 from tilelang_diagnostics import CompileError
-from tilelang_diagnostics.model import Span
+from tilelang_diagnostics.model import Label, Span
 
 Flow = Literal["next", "return", "break", "continue"]
 
@@ -180,9 +180,26 @@ def _return(frame: Frame, node: ast.Return) -> Flow:
             label="not every thread would reach the rest",
             help="use `T.thread_return()` to end this thread, or restructure with `if`/`else`",
         )
+    if frame.depth == 0 and not frame.host and not frame.is_macro:
+        _refuse_numbers(frame, node)
     value = None if node.value is None else expressions.evaluate(frame, node.value)
     frame.returned = value
     return "return"
+
+
+def _refuse_numbers(frame: Frame, node: ast.Return) -> None:
+    """TL137 for a value of the launch among what a kernel returns."""
+    for element in node.value.elts if isinstance(node.value, ast.Tuple) else (node.value,):
+        local = frame.expired.get(element.id) if isinstance(element, ast.Name) else None
+        if element is None or local is None or not isinstance(local.value, Expr):
+            continue
+        reject(
+            "TL137",
+            f"`{ast.unparse(element)}` is a number of the launch; a kernel returns tensors only",
+            span=frame.span(element),
+            labels=(Label(local.span, "bound here"),),
+            help="return tensors made by `T.empty`; write other results to one of them",
+        )
 
 
 def _pass(frame: Frame, node: ast.Pass) -> Flow:

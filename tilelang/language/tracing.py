@@ -101,6 +101,9 @@ def trace_kernel(
             trace.report(found)
         if has_errors(trace.diagnostics):
             function = None
+    if trace.renamed:
+        text = definition.source.text
+        trace.diagnostics = [trace.in_users_names(d, text) for d in trace.diagnostics]
     return Parsed(
         definition.name, function, tuple(trace.diagnostics), symbols, definition, style,
         dict(tracer.params), dict(trace.facts.get("consts", {})), assumed or {}, jit_options or {},

@@ -12,6 +12,7 @@ from tilelang.program.buffer import Buffer, BufferRole, Dim, Scope
 from tilelang.program.context import active_trace, argument_span, reject, warn
 from tilelang.program.expr import Expr, Var
 from tilelang.program.unknown import Unknown, contains_unknown
+from tilelang_diagnostics import counted
 from tilelang_diagnostics.model import Applicability, Edit, Fix, Span
 from tilelang_diagnostics.suggest import did_you_mean
 
@@ -92,7 +93,7 @@ class TensorFactory:
         if steps is not None and len(steps) != len(dims):
             reject(
                 "TL217",
-                f"{len(steps)} stride(s) for a tensor of rank {len(dims)}",
+                f"{counted(len(steps), 'stride')} for a tensor of rank {len(dims)}",
                 span=argument_span("strides"),
                 help="give one stride per dimension, in elements",
             )

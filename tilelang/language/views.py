@@ -11,6 +11,7 @@ from tilelang.program import arith, operators
 from tilelang.program.buffer import Buffer, Dim
 from tilelang.program.context import reject
 from tilelang.program.stmt import Allocate
+from tilelang_diagnostics import counted
 
 
 @language_function("alloc")
@@ -55,7 +56,8 @@ def _view(function: str, src: Any, shape: Any, dtype: Any, strides: Any) -> Buff
     if steps is not None and len(steps) != len(dims):
         reject(
             "TL217",
-            f"`T.{function}` of `{src.name}`: {len(steps)} stride(s) for {len(dims)} dimension(s)",
+            f"`T.{function}` of `{src.name}`: {counted(len(steps), 'stride')} for "
+            f"{counted(len(dims), 'dimension')}",
             labels=declared(src),
             help="one stride per dimension, in elements",
         )
@@ -103,7 +105,7 @@ def _amount(bits: Any) -> str:
     number = arith.constant_value(bits)
     if number is None:
         return f"{bits} bits"
-    return f"{number // 8} bytes" if number % 8 == 0 else f"{number} bits"
+    return counted(number // 8, "byte") if number % 8 == 0 else counted(number, "bit")
 
 
 def _refuse_strided(function: str, src: Buffer) -> None:

@@ -6,6 +6,7 @@ they add to the innermost open block of the active `Trace`; called outside they 
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -51,6 +52,7 @@ class Trace:
         self.span: Span | None = None
         self.calls: tuple[Frame, ...] = ()
         self.names: set[str] = set()
+        self.renamed: dict[str, str] = {}  # the author's name of what `unique` called otherwise
         self.launch: Any = None  # the open LaunchFrame, see language.kernel
         self.target: str | None = None
         self.facts: dict[str, Any] = {}  # per-kernel state of language functions, by name
@@ -115,7 +117,30 @@ class Trace:
             count += 1
             candidate = f"{name}_{count}"
         self.names.add(candidate)
+        if count:
+            self.renamed[candidate] = name
         return candidate
+
+    def in_users_names(self, diagnostic: Diagnostic, source: str) -> Diagnostic:
+        """The same with `i` for an `i_1` of ours, but where that would make two names one."""
+
+        def shown(text: str) -> str:
+            words = set(re.findall(r"\w+", text))
+            for ours, users in self.renamed.items():
+                if ours in words and users not in words and ours not in written:
+                    text = re.sub(rf"\b{ours}\b", users, text)
+                    words.add(users)
+            return text
+
+        written = set(re.findall(r"\w+", source))
+        return replace(
+            diagnostic,
+            message=shown(diagnostic.message),
+            label=shown(diagnostic.label),
+            labels=tuple(replace(x, text=shown(x.text)) for x in diagnostic.labels),
+            notes=tuple(map(shown, diagnostic.notes)),
+            help=None if diagnostic.help is None else shown(diagnostic.help),
+        )
 
     def position(self) -> dict[str, Any]:
         """`span` and `calls` of a statement built now."""

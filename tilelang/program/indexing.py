@@ -90,10 +90,10 @@ def region_getitem(region: bf.Region, index: Any) -> Any:
     if len(indices) != len(free):
         reject(
             "TL203",
-            f"region of `{region.buffer.name}` has {counted(len(free), "sliced dimension")}, "
-            f"got {counted(len(indices), "index")}",
+            f"region of `{region.buffer.name}` has {counted(len(free), 'sliced dimension')}, "
+            f"got {counted(len(indices), 'index')}",
             labels=_declared(region.buffer),
-            help=f"write exactly {counted(len(free), "index")}, relative to the region",
+            help=f"write exactly {counted(len(free), 'index')}, relative to the region",
         )
     full: list[Any] = [r.min for r in region.ranges]
     for dimension, i in zip(free, indices, strict=True):
@@ -152,8 +152,8 @@ def _check_count(buffer: bf.Buffer, indices: tuple[Any, ...]) -> None:
         reject(
             "TL203",
             f"buffer `{buffer.name}` is {buffer.ndim}-dimensional (shape ({shape})), "
-            f"got {counted(len(indices), "index")}",
-            label=f"{counted(len(indices), "index")} here",
+            f"got {counted(len(indices), 'index')}",
+            label=f"{counted(len(indices), 'index')} here",
             labels=_declared(buffer),
             help=f"write exactly {counted(buffer.ndim, 'index')}",
         )
@@ -331,7 +331,7 @@ def _element(
     if len(sliced) != len(loop_vars):
         reject(
             "TL202",
-            f"`{source.buffer.name}` gives {counted(len(sliced), "dimension")}, "
+            f"`{source.buffer.name}` gives {counted(len(sliced), 'dimension')}, "
             f"`{target.buffer.name}` takes {len(loop_vars)}",
             labels=_declared(source.buffer) + _declared(target.buffer),
             help="slice as many dimensions on both sides, or use `T.copy`",

@@ -14,6 +14,7 @@ from tilelang.dtypes import LARGEST, DType, as_dtype
 from tilelang.program import expr as ex
 from tilelang.program.context import current_span, reject, warn
 from tilelang.program.unknown import Unknown, is_unknown
+from tilelang_diagnostics import with_article
 from tilelang_diagnostics.model import Severity
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -52,14 +53,14 @@ def binary(op: str, left: Any, right: Any) -> Any:
     if op in _DIVISIONS and isinstance(rhs, ex.Const) and rhs.value == 0 and not lhs.dtype.is_float:
         reject(
             "TL117",
-            f"division by zero in `{lhs} {op} {rhs}`",
+            f"division by zero in `{_written(op, lhs, rhs)}`",
             help="divide by something else than 0",
         )
     bits = lhs.dtype.bits  # 0 for a dtype that is not chosen yet
     if op in ("<<", ">>") and bits and isinstance(rhs, ex.Const) and not 0 <= rhs.value < bits:
         reject(
             "TL117",
-            f"`{lhs} {op} {rhs}` shifts {lhs.dtype} by {rhs.value} bits",
+            f"`{_written(op, lhs, rhs)}` shifts {lhs.dtype} by {rhs.value} bits",
             help=f"shift by 0 to {bits - 1} bits, or cast to a wider dtype first",
         )
     folded = _fold(op, lhs, rhs)
@@ -68,6 +69,11 @@ def binary(op: str, left: Any, right: Any) -> Any:
     is_comparison = op in ex.COMPARISONS
     result = ex.BOOL.with_lanes(lhs.dtype.lanes) if is_comparison else lhs.dtype
     return ex.Binary(op, lhs, rhs, result, current_span())  # type: ignore[arg-type]
+
+
+def _written(op: str, lhs: ex.Expr, rhs: ex.Expr) -> str:
+    """The operation as one writes it, with its parentheses."""
+    return str(ex.Binary(op, lhs, rhs, lhs.dtype))  # type: ignore[arg-type]
 
 
 def as_operands(left: Any, right: Any, op: str) -> tuple[ex.Expr, ex.Expr]:
@@ -361,7 +367,7 @@ def _kind_text(value: Any) -> str:
     if isinstance(value, str | complex):
         shown = repr(value) if len(repr(value)) < 40 else f"{repr(value)[:36]}…'"
         return f"the {'string' if isinstance(value, str) else 'complex number'} `{shown}`"
-    return "a function" if callable(value) else f"a {type(value).__name__}"
+    return "a function" if callable(value) else with_article(type(value).__name__)
 
 
 def _is_container(value: Any) -> bool:

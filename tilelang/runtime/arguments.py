@@ -338,4 +338,5 @@ def _how_to_convert(buffer: Buffer, family: Family, names: Sequence[str]) -> str
     if family == "torch":
         return f"pass {buffer.name}.to(torch.{names[0]})"
     missing = names[0].startswith(("bfloat16", "float8", "float4", "float6"))
-    return f"pass {buffer.name}.astype({'ml_dtypes' if missing else 'np'}.{names[0]})"
+    place = "" if names[0] == "bool" else "ml_dtypes." if missing else "np."
+    return f"pass {buffer.name}.astype({place}{names[0]})"

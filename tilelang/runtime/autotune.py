@@ -28,7 +28,7 @@ from tilelang.runtime.inputs import TensorSupplyType
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.keys import freeze_named, refuse_unknown
-from tilelang_diagnostics import CompileError, failure
+from tilelang_diagnostics import CompileError, counted, failure, with_article
 
 Config = Mapping[str, Any]
 Configs = Iterable[Config] | Callable[..., Iterable[Config]]
@@ -117,7 +117,7 @@ def autotune(
         if not isinstance(function, JitFunction):
             _refuse(
                 "TL116",
-                f"`autotune` is applied to a {type(function).__name__}",
+                f"`autotune` is applied to {with_article(type(function).__name__)}",
                 "stack it above `@tilelang.jit`",
             )
         return TunedFunction(function, settings)
@@ -275,25 +275,27 @@ def _every_config_failed(name: str, trials: Sequence[Trial]) -> Exception:
         shown.append(f"… and {len(trials) - len(shown)} more")
     return failure(
         "TL724",
-        f"none of the {len(trials)} configurations of `{name}` works ({counts})",
+        f"none of the {counted(len(trials), 'configuration')} of `{name}` works ({counts})",
         notes=tuple(shown),
         help="call the function with one config's values to see its diagnostics in full",
     )  # fmt: skip
 
 
 def _check_configs(configs: Any) -> None:
-    """TL116 for what is no list of dicts and no function; the members of a generator are not seen."""
-    wrong = None
-    if not callable(configs) and (isinstance(configs, Mapping | str) or not isinstance(configs, Iterable)):
-        wrong = configs
+    """TL116 for what is no list of dicts and no function; a generator is not looked into."""
+    wrong: list[Any] = []
+    if isinstance(configs, Mapping | str) or not (
+        callable(configs) or isinstance(configs, Iterable)
+    ):
+        wrong = [configs]
     elif isinstance(configs, Sequence):
-        wrong = next((c for c in configs if not isinstance(c, Mapping)), None)
-    if wrong is not None:
+        wrong = [c for c in configs if not isinstance(c, Mapping)]
+    if wrong:
         _refuse(
             "TL116",
-            f"`configs` of `autotune` has {wrong!r}, and is a list of dicts of parameter values",
-            'write configs=[{"block": 64}, {"block": 128}], or pass a function of the call\'s arguments '
-            "that returns such a list",
+            f"`autotune` is given {wrong[0]!r} where `configs` has dicts of parameter values",
+            'write configs=[{"block": 64}, {"block": 128}], or pass a function of the arguments of '
+            "the call that returns such a list",
         )
 
 

@@ -52,7 +52,7 @@ def no_such_device(name: str, index: int, count: int) -> CompileError:
     """TL805: an ordinal the driver does not know."""
     return _error(
         "TL805",
-        f"`{name}` is to run on cuda:{index}, but the driver sees {counted(count, "device")}",
+        f"`{name}` is to run on cuda:{index}, but the driver sees {counted(count, 'device')}",
         "look at CUDA_VISIBLE_DEVICES",
     )
 

@@ -31,9 +31,15 @@ def resolve(value: Any = None, *, announce: bool = True) -> Resolved:
     if not is_auto(value):
         return resolve_target(value)
     resolved = resolve_target("auto", probes(), KINDS_WITH_BACKEND)
-    if announce and not _quiet and options.PRINT_ON_COMPILATION.get():
-        _announce(resolved)
+    if announce and not _quiet:
+        say_auto(resolved)
     return resolved
+
+
+def say_auto(resolved: Resolved) -> None:
+    """Say on standard error what `auto` stands for, once a process."""
+    if options.PRINT_ON_COMPILATION.get():
+        _announce(resolved)
 
 
 def resolve_quietly() -> None:

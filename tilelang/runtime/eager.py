@@ -22,11 +22,18 @@ from tilelang.program.stmt import Function
 from tilelang.runtime.arguments import bind
 from tilelang.runtime.fast_guard import MISSES, same_kind
 from tilelang.runtime.kernel import JITKernel
-from tilelang.runtime.keys import bad_call, binder, freeze_named
+from tilelang.runtime.keys import bad_call, binder, blamed, freeze_named
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
 from tilelang.runtime.tensors import is_tensor
-from tilelang_diagnostics import diagnose, did_you_mean, error_for, failure, raise_for
+from tilelang_diagnostics import (
+    CompileError,
+    diagnose,
+    did_you_mean,
+    error_for,
+    failure,
+    raise_for,
+)
 from tilelang_diagnostics.model import Diagnostic, Span
 
 Build = Callable[[Function], JITKernel]
@@ -192,7 +199,7 @@ class EagerKernel:
             if found is not None:
                 return found
         constants = {n: v for n, v in bound.items() if not is_tensor(v)}
-        special = self.specialise(constants)
+        special = self._specialised(constants)
         self._check_declared(special, bound)
         declared = frozenset(p.name for p in special.signature.params)
         if runtime is None or not runtime <= declared:
@@ -203,6 +210,12 @@ class EagerKernel:
         key = freeze_named(self.name, {n: v for n, v in bound.items() if n not in runtime})
         self._by_constants[key] = special
         return special
+
+    def _specialised(self, constants: Mapping[str, Any]) -> Specialisation:
+        try:
+            return self.specialise(constants)
+        except CompileError as error:
+            raise blamed(self.python, constants, error) from None
 
     def _check_declared(self, special: Specialisation, bound: Mapping[str, Any]) -> None:
         declared = {p.name for p in special.signature.params}
@@ -277,7 +290,7 @@ class EagerKernel:
         for name, value in zip(parameters, args, strict=False):
             constants[name] = value
         constants.update({k: v for k, v in kwargs.items() if k in parameters})
-        special = self.specialise({k: v for k, v in constants.items() if not is_tensor(v)})
+        special = self._specialised({k: v for k, v in constants.items() if not is_tensor(v)})
         dims = {k: v for k, v in kwargs.items() if k not in parameters}
         unknown = [k for k in dims if k not in special.consts]
         if unknown:
@@ -302,7 +315,11 @@ class EagerKernel:
         sizes = tuple(dims[name] for name in special.consts)
         kernel = special.kernels.get(sizes)
         if kernel is None:
-            kernel = special.kernels[sizes] = self.build(self._trace(special, dims))
+            try:
+                traced = self._trace(special, dims)
+            except CompileError as error:
+                raise blamed(self.python, special.constants, error) from None
+            kernel = special.kernels[sizes] = self.build(traced)
             kernel.came_from(self.name, {**special.constants, **dims})
         return kernel
 

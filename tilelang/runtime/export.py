@@ -32,7 +32,7 @@ from tilelang.runtime.export_host import Function, Variant
 from tilelang.runtime.export_signature import checks_of, signature_text
 from tilelang.runtime.signature import Signature, make_signature
 from tilelang.target import Target
-from tilelang_diagnostics import failure
+from tilelang_diagnostics import failure, with_article
 from tilelang_diagnostics.model import Diagnostic
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _named(kernels: Kernels) -> Iterator[tuple[str, JITKernel]]:
     else:
         raise failure(
             "TL173",
-            f"a {type(kernels).__name__} is not a compiled kernel",
+            f"{with_article(type(kernels).__name__)} is not a compiled kernel",
             help="pass what tilelang.compile(...) returned, or f.compile(...) of a @tilelang.jit",
         )
 

@@ -15,9 +15,7 @@ from tilelang.runtime.signature import Signature
 from tilelang_diagnostics import diagnose
 
 
-def warn_of_gradients(
-    signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> None:
+def warn_of_gradients(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Warn once a kernel of an argument whose gradient ends here."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.is_grad_enabled():

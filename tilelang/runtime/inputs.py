@@ -56,7 +56,7 @@ def make_inputs(
     inputs: list[Any] = []
     for parameter in signature.inputs:
         if isinstance(parameter, Var):
-            inputs.append(_scalar(signature, parameter, sizes or {}))
+            inputs.append(_scalar(signature, parameter, sizes or {}, (seed, len(inputs))))
         elif parameter in tables or parameter.dtype.base == "handle":
             _refuse(
                 "TL726",
@@ -108,7 +108,10 @@ def _named_values(signature: Signature, sizes: Mapping[str, Any]) -> dict[Var, i
             if v.name in sizes and isinstance(sizes[v.name], int | float)}  # fmt: skip
 
 
-def _scalar(signature: Signature, var: Var, sizes: Mapping[str, Any]) -> Any:
+def _scalar(signature: Signature, var: Var, sizes: Mapping[str, Any], seed: tuple[int, int]) -> Any:
+    """One that a kernel cannot leave out unseen, as it could a factor of 1; exact in any dtype."""
+    import numpy
+
     if var.name in sizes:
         return sizes[var.name]
     if var.dtype.base == "handle":
@@ -116,7 +119,10 @@ def _scalar(signature: Signature, var: Var, sizes: Mapping[str, Any]) -> Any:
                 f"{signature.name}", "call the kernel from Python instead")  # fmt: skip
     if any(v is var for b in signature.slots if isinstance(b, Buffer) for v in _vars(b)):
         _missing(signature, var)
-    return 1.0 if var.dtype.is_float else 1
+    generator = numpy.random.default_rng(seed)
+    if var.dtype.is_float:
+        return float(generator.choice([0.5, 0.625, 0.75, 1.25, 1.5, 1.75]))
+    return int(generator.integers(2, 8)) if var.dtype.is_integer and var.dtype.bits >= 8 else 1
 
 
 def _tensor(

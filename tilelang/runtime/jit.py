@@ -24,12 +24,12 @@ from tilelang.runtime.build import build_for
 from tilelang.runtime.devices import resolve
 from tilelang.runtime.eager import EagerKernel
 from tilelang.runtime.kernel import JITKernel
-from tilelang.runtime.keys import bad_call, binder, freeze_named, refuse_unknown
+from tilelang.runtime.keys import bad_call, binder, blamed, freeze_named, refuse_unknown
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, make_signature
 from tilelang.runtime.style import Style, style_of
 from tilelang.target import Target
-from tilelang_diagnostics import CompileError, diagnose, error_for
+from tilelang_diagnostics import CompileError, diagnose, error_for, with_article
 from tilelang_diagnostics.model import Diagnostic
 
 
@@ -87,8 +87,8 @@ def compile(
     """Compile a `@T.prim_func`; the arguments are those of `jit`."""
     if unknown and isinstance(func, JitFunction):
         values = ", ".join(f"{name}={value!r}" for name, value in unknown.items())
-        refuse_unknown("tilelang.compile", unknown, compile,
-                       f"values are given to the kernel: {func.__name__}.compile({values})")  # fmt: skip
+        help = f"values are given to the kernel: {func.__name__}.compile({values})"
+        refuse_unknown("tilelang.compile", unknown, compile, help)
     refuse_unknown("tilelang.compile", unknown, compile)
     options = make_options(pass_configs, compile_flags)
     return compile_prim_func(
@@ -118,12 +118,15 @@ def as_prim_func(value: Any) -> PrimFunc:
         return value
     help = "pass what @T.prim_func made"
     if isinstance(value, JitFunction):
-        help = f"{value.__name__}.compile(...) gives its kernel, and takes target= and execution_backend="
+        help = (
+            f"{value.__name__}.compile(...) gives its kernel, and takes target= and "
+            "execution_backend="
+        )
     elif callable(value):
         help = (
             "call the factory: tilelang.compile(factory(...)), or decorate the kernel: @T.prim_func"
         )
-    raise error_for((_no_kernel(f"a {type(value).__name__} is not a kernel", help),))
+    raise error_for((_no_kernel(f"{with_article(type(value).__name__)} is not a kernel", help),))
 
 
 @dynamo.opaque("__call__", "compile")
@@ -290,7 +293,7 @@ class JitFunction:
                 # Its launch is in a macro: the function itself is the kernel.
                 self._style = "kernel"
                 return self.eager(*args, **kwargs)
-            raise
+            raise blamed(self.python, values, error) from None
         kernel = self._kernel_of(made, key)
         kernel.came_from(self.__name__, values)
         return kernel
@@ -300,7 +303,7 @@ class JitFunction:
         made = self.python(*args, **kwargs)
         if isinstance(made, PrimFunc):
             return made
-        what = "nothing" if made is None else f"a {type(made).__name__}"
+        what = "nothing" if made is None else with_article(type(made).__name__)
         raise error_for((_no_kernel(
             f"{self.__name__} returns {what}, not a kernel",
             "return the function decorated with @T.prim_func", self._span()),))  # fmt: skip
@@ -352,7 +355,7 @@ def _no_function(value: Any) -> str | None:
     if isinstance(value, type):
         return f"`{value.__name__}`, which is a class"
     if not callable(value) or not hasattr(value, "__name__"):
-        return f"a {type(value).__name__}"
+        return with_article(type(value).__name__)
     if _is_method(value):
         return f"`{value.__qualname__}`, which is a method"
     if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):

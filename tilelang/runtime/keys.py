@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import re
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from tilelang_diagnostics import CompileError, did_you_mean, failure
+from tilelang.program.context import users_place
+from tilelang_diagnostics import (
+    CompileError,
+    diagnose,
+    did_you_mean,
+    error_for,
+    failure,
+    with_article,
+)
+from tilelang_diagnostics.model import Label, Span
 
 
 def freeze(value: Any) -> Hashable:
@@ -42,8 +52,8 @@ def freeze_named(kernel: str, values: Mapping[str, Any]) -> Hashable:
             tensor = _is_tensor(value)
             raise failure(
                 "TL714",
-                f"argument {name} of {kernel} is a {type(value).__name__}, which cannot be "
-                "hashed, so its kernel could not be found again",
+                f"argument {name} of {kernel} is {with_article(type(value).__name__)}, which "
+                "cannot be hashed, so its kernel could not be found again",
                 help=f"declare a tensor of the kernel, `{name}: T.Tensor(shape, dtype)`; a factory "
                 "takes what kernels differ in, and its kernel the tensors"
                 if tensor
@@ -67,15 +77,67 @@ def bad_call(function: Callable[..., Any], error: TypeError) -> CompileError:
     )
 
 
+def blamed(
+    function: Callable[..., Any], values: Mapping[str, Any], error: CompileError
+) -> CompileError:
+    """`error`, with one diagnostic at the call in place of all about a value that is no size."""
+    parameters = inspect.signature(function).parameters
+    for name, value in values.items():
+        help = _size_instead(parameters.get(name), value)
+        found = [d for d in error.diagnostics if d.code in _SIZES and _reads(d.span, name)]
+        if help is None or not found:
+            continue
+        first = found[0]
+        zero = isinstance(value, int)
+        one = diagnose(
+            "TL117" if zero else "TL116",
+            f"`{name}` of `{function.__name__}` is {value!r}, not "
+            f"{'a positive' if zero else 'an'} integer",
+            span=users_place(),
+            label="given here",
+            labels=() if first.span is None else (Label(first.span, first.message),),
+            help=help,
+        )
+        rest = [d for d in error.diagnostics if d not in found]
+        return error_for((one, *rest), error.sources)
+    return error
+
+
+def _size_instead(parameter: inspect.Parameter | None, value: Any) -> str | None:
+    """What to pass, where `value` is no size and the default, if there is one, is."""
+    if parameter is None or isinstance(value, bool):
+        return None
+    default = parameter.default
+    if default is parameter.empty:
+        return "pass an integer" if isinstance(value, float | str) else None
+    if type(default) is not int or default <= 0:
+        return None
+    if not isinstance(value, float | str) and not (isinstance(value, int) and value <= 0):
+        return None
+    return f"pass one, such as {parameter.name}={default}"
+
+
+def _reads(span: Span | None, name: str) -> bool:
+    """Whether the text of a span has a name."""
+    if span is None or span.line != span.end_line:
+        return False
+    text = linecache.getline(span.file, span.line)[span.column - 1 : span.end_column - 1]
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+# An argument of the wrong kind, or out of range; a shape that is none.
+_SIZES = frozenset({"TL116", "TL117", "TL215"})
+
+
 def refuse_unknown(
     called: str, unknown: Mapping[str, Any], function: Callable[..., Any], help: str = ""
 ) -> None:
-    """TL720 for the first keyword that a function of ours does not have, if there is one."""
+    """TL112 for the first keyword that a function of ours does not have, if there is one."""
     known = [p.name for p in inspect.signature(function).parameters.values()
              if p.kind is not p.VAR_KEYWORD]  # fmt: skip
     for name in unknown:
         raise failure(
-            "TL720",
+            "TL112",
             f"`{called}` has no parameter `{name}`{did_you_mean(name, known)}",
             help=help or f"it takes {', '.join(known)}",
         )

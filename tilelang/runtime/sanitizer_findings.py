@@ -20,7 +20,7 @@ from tilelang.dtypes import dtype as dtype_of
 from tilelang.emulator.reports import race_help
 from tilelang.runtime.cuda_ring import assertions
 from tilelang.runtime.sanitizer_report import Place, Record
-from tilelang_diagnostics import diagnose
+from tilelang_diagnostics import counted, diagnose
 from tilelang_diagnostics.model import Diagnostic, Frame, Label
 
 # Of each tensor, its address and its size in bytes.
@@ -102,7 +102,7 @@ class _Known:
         first = group[0]
         line = self.line(first.places)
         buffer = self.buffer(first)
-        target = f"a {first.direction} of {first.size} bytes"
+        target = f"a {first.direction} of {counted(first.size, 'byte')}"
         if "misaligned" in first.error:
             message = f"{target} at an address that is no multiple of {first.size}"
             help = "make the offset a multiple of the vector, or index with smaller elements"

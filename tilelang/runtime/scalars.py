@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tilelang.dtypes import DType
 from tilelang.runtime.tensors import NotATensor, is_tensor, view_of
+from tilelang_diagnostics import with_article
 
 Scalar = int | float
 
@@ -88,4 +89,4 @@ def _checked_pointer(value: Any) -> Scalar | str:
 
 def _short(value: Any) -> str:
     text = repr(value) if isinstance(value, str | int | float | bool | None) else ""
-    return text if 0 < len(text) <= 40 else f"a {type(value).__name__}"
+    return text if 0 < len(text) <= 40 else with_article(type(value).__name__)

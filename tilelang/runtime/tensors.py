@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tilelang.dtypes import DType
+from tilelang_diagnostics import counted, with_article
 
 Family = Literal["torch", "numpy"]
 
@@ -68,7 +69,7 @@ def view_of(value: Any) -> TensorView:
         return _cuda_array_view(value)
     if hasattr(value, "__dlpack__"):
         return _dlpack_view(value)
-    raise NotATensor(f"is a {type(value).__name__}")
+    raise NotATensor(f"is {with_article(type(value).__name__)}")
 
 
 def empty(shape: Sequence[int], dtype: DType, family: Family, device: str = "cpu") -> Any:
@@ -89,7 +90,7 @@ def size_text(count: int) -> str:
         if size < 1024 or unit == "PiB":
             break
         size /= 1024
-    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+    return counted(count, "byte") if unit == "bytes" else f"{size:.1f} {unit}"
 
 
 def numpy_dtype(dtype: DType) -> Any:
@@ -135,7 +136,7 @@ def _torch_view(value: Any) -> TensorView:
         raise NotATensor("is a view whose elements are negated or conjugated when they are read",
                          "pass NAME.resolve_conj().resolve_neg()")  # fmt: skip
     without_memory = NotATensor(
-        f"is a {type(value).__name__} without memory",
+        f"is {with_article(type(value).__name__)} without memory",
         "call the kernel on the tensors themselves, outside of torch.compile, torch.func and "
         "FakeTensorMode, and not after its storage was freed",
     )
@@ -245,7 +246,7 @@ def _dlpack_view(value: Any) -> TensorView:
 
 
 def _not_exchanged(value: Any, error: Exception) -> NotATensor:
-    return NotATensor(f"is a {type(value).__name__} that cannot be exchanged ({error})")
+    return NotATensor(f"is {with_article(type(value).__name__)} that cannot be exchanged ({error})")
 
 
 def _is_fake(value: Any) -> bool:

@@ -224,9 +224,9 @@ ERRORS: list[tuple[str, str, str]] = [
         "layout rank",
         """
         T.annotate_layout({s: lambda i: i})
-     #                    ^^^^^^^^^^^^^^^^ error[TL308] takes 1 index(es)
+     #                    ^^^^^^^^^^^^^^^^ error[TL308] takes 1 index
      """,
-        "2 index",
+        "2 indices",
     ),
     (
         "layout without threads",

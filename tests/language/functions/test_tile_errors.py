@@ -286,7 +286,7 @@ CASES: list[tuple[str, str, str]] = [
         "reduce: axis",
         """
         T.reduce_max(f, g, dim=2)
-     #                         ^ error[TL211] `f` has 2 dimension(s)
+     #                         ^ error[TL211] `f` has 2 dimensions
      """,
         "0 … 1",
     ),
@@ -464,7 +464,7 @@ CASES: list[tuple[str, str, str]] = [
         "view: strides",
         """
         r = T.view(s, (2048,), strides=(1, 1))
-        #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL217] 2 stride(s) for 1 dimension(s)
+        #   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL217] 2 strides for 1 dimension
      """,
         "one stride per dimension",
     ),
