@@ -79,6 +79,11 @@ LEGAL: list[tuple[str, str, str]] = [
         "n = 4\nfor i in T.serial(2):\n    n = min(n, 8)\n    A[i] = n",
         "for i in T.serial(2):\n    A[i] = 4.0",
     ),
+    (
+        "used in its branch only",
+        "n = 1\nif A[0] > 0:\n    n += 1\n    A[0] = n",
+        "if A[0] > 0.0:\n    A[0] = 2.0",
+    ),
     ("once in the launch", "n = 1\nn += 1\nA[0] = n", "A[0] = 2.0"),
 ]
 

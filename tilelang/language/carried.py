@@ -50,7 +50,7 @@ def _refuse_name(frame: Frame, target: ast.Name, value: Any) -> None:
     local = frame.names.get(name)
     reject(
         "TL135",
-        f"`{name}` is {what}, which a loop or branch of the device cannot change",
+        f"`{name}` is {what}, which a loop of the device cannot change",
         severity=Severity.ERROR,
         span=frame.span(target),
         label="this line is read once, not in each iteration",

@@ -55,7 +55,7 @@ def execute_if(frame: Frame, node: ast.If) -> Flow:
     trace.facts["branches"] = trace.facts.get("branches", 0) + 1
     try:
         for body in (node.body, node.orelse):
-            with trace.block() as block, frame.device_region():
+            with trace.block() as block, frame.device_region(once=True):
                 execute_block(frame, body)
             branches.append(tuple(block))
     finally:
@@ -203,7 +203,7 @@ def _launch(frame: Frame, node: ast.With, position: int, launch: LaunchFrame) ->
         (Var(trace.unique(f"t{'xyz'[n]}"), INT32, None, "thread"), e)
         for n, e in enumerate(launch.block)
     )
-    with trace.block() as block, frame.device_region(launch=True):
+    with trace.block() as block, frame.device_region(once=True):
         trace.launch = launch
         try:
             if item.optional_vars is not None:

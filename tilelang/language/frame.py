@@ -83,7 +83,7 @@ class Frame:
     expired: dict[str, Local] = field(default_factory=dict)
     region: tuple[int, ...] = ()
     region_count: int = 0
-    launches: set[int] = field(default_factory=set)  # regions that run once for each block
+    once: set[int] = field(default_factory=set)  # regions whose body does not run again: no loops
     serial_depth: int = 0  # device loops that take break and continue
     in_condition: bool = False
     is_macro: bool = False
@@ -112,20 +112,20 @@ class Frame:
         self.expired.pop(name, None)
 
     def is_carried(self, name: str) -> bool:
-        """Whether `name` is bound outside of the device loop or branch that is being read."""
+        """Whether `name` is bound outside of a device loop whose body is being read."""
         local = self.names.get(name)
         since = 0 if local is None else len(local.region)
-        return any(region not in self.launches for region in self.region[since:])
+        return any(region not in self.once for region in self.region[since:])
 
     @contextmanager
-    def device_region(self, *, launch: bool = False) -> Iterator[None]:
+    def device_region(self, *, once: bool = False) -> Iterator[None]:
         """Names bound inside are values of that branch or loop body, and end with it."""
         before = dict(self.names)
         outer = self.region
         self.region_count += 1
         self.region = (*outer, self.region_count)
-        if launch:
-            self.launches.add(self.region_count)
+        if once:
+            self.once.add(self.region_count)
         try:
             yield
         finally:
