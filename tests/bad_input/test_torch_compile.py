@@ -9,6 +9,7 @@ import torch
 
 import tilelang
 import tilelang.language as T
+from tilelang_diagnostics import CompileError
 
 
 @tilelang.jit(target="cpu")
@@ -61,3 +62,12 @@ def test_it_is_known_when_dynamo_comes_later() -> None:
     made = torch.compile(lambda x: double(x) + 1, backend="eager", fullgraph=True)
     with pytest.raises(torch._dynamo.exc.Unsupported, match="disable"):
         made(torch.ones(3))
+
+
+def test_the_callers_line_is_shown_behind_dynamo() -> None:
+    """Its wrapper around a kernel's call is nobody's mistake."""
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1))
+    with pytest.raises(CompileError) as caught:
+        factory("3")
+    span = caught.value.diagnostics[0].span
+    assert span is not None and span.file == __file__

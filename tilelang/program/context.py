@@ -251,12 +251,17 @@ def reject(code: str, message: str, **details: Any) -> NoReturn:
 
 
 _PACKAGE = str(Path(__file__).parents[1])
+# Stands between a kernel and its caller once `torch.compile` has been used (runtime/dynamo.py).
+_WRAPPER = "torch._dynamo"
 
 
 def users_place() -> Span | None:
     """What the innermost frame outside of this package is executing."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_PACKAGE)
+        or frame.f_globals.get("__name__", "").startswith(_WRAPPER)
+    ):
         frame = frame.f_back
     if frame is None:
         return None
