@@ -114,6 +114,7 @@ def _contiguous(shape: list[int], strides: list[int]) -> bool:
     return 0 in shape or all(n == 1 or s == r for n, s, r in zip(shape, strides, rows, strict=True))
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize("name", NAMES)
 def test_both_say_the_same(name: str, tmp_path: Path, host: Host) -> None:
     signature = make_signature(kernels.named(name))
