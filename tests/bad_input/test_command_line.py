@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import EAGER, Run, eager, run
+from tests.support.cuda import needs_cuda_compiler
 from tilelang.runtime import devices
 
 __all__ = ["eager", "run"]  # fixtures
@@ -68,6 +69,7 @@ def test_a_size_that_is_none_is_one_mistake(run: Run, eager: Path, value: str) -
     assert "give it an integer that is not negative: M=1024" in done.err
 
 
+@needs_cuda_compiler
 def test_a_gpu_that_is_not_there(run: Run, eager: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilelang.cli.run_kernel.make_inputs", None)  # the device is asked before
     result = run("run", "eager.py", "--set", "M=8,N=64", "--target", "cuda:sm_80")

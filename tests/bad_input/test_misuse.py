@@ -13,6 +13,7 @@ import pytest
 
 import tilelang
 import tilelang.language as T
+from tests.support.cuda import needs_cuda_compiler
 from tilelang_diagnostics import CompileError
 
 
@@ -78,7 +79,6 @@ MISUSES: list[tuple[str, Callable[[], Any], str, str]] = [
     ("a config", lambda: tilelang.autotune(configs=[64]), "TL116", "configs=[{"),
     ("a backend", lambda: tilelang.compile(double, execution_backend="emulatr"), "TL719",
      "execution_backend='emulator'"),
-    ("a GPU that is not there", lambda: no_gpu().do_bench(), "TL805", "--emulate"),
     ("outside", lambda: T.alloc_shared((3,), "float32"), "TL169", "inside a function"),
 ]  # fmt: skip
 
@@ -92,6 +92,11 @@ def test_misuse(use: Callable[[], Any], code: str, help: str) -> None:
     (found,) = caught.value.diagnostics
     assert found.code == code
     assert found.help is not None and help in found.help
+
+
+@needs_cuda_compiler
+def test_timing_for_a_gpu_that_is_not_there() -> None:
+    test_misuse(lambda: no_gpu().do_bench(), "TL805", "--emulate")
 
 
 def test_a_file_that_changed_after_its_import(

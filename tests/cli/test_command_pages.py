@@ -25,8 +25,9 @@ ELSEWHERE = frozenset(
         "TL900", "TL901",
     }
 )  # fmt: skip
+NEEDS = {"TL610": [needs_nvrtc, needs_nvdisasm], "TL816": [needs_nvrtc]}
 RUN_HERE = tuple(
-    pytest.param(p, id=p.code, marks=[needs_nvrtc, needs_nvdisasm] * (p.code == "TL610"))
+    pytest.param(p, id=p.code, marks=NEEDS.get(p.code, []))
     for p in COMMAND_PAGES
     if p.code not in ELSEWHERE
 )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.support.cuda import needs_nvdisasm
+from tests.support.cuda import needs_cuda_compiler, needs_nvdisasm
 from tilelang.cli import check_export
 from tilelang.runtime import export_files, sass
 from tilelang.runtime.programs import find_program
@@ -31,6 +31,7 @@ def scale(M=128, factor=2.0):
 
     return main
 """
+pytestmark = needs_cuda_compiler
 needs_c = pytest.mark.skipif(find_program("cc", "gcc", "clang") is None, reason="no C compiler")
 
 

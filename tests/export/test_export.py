@@ -16,6 +16,7 @@ import pytest
 import tilelang
 from tests.export import kernels
 from tests.export.conftest import A100, FLOAT16, FLOAT32, H200, HERE, Host, ask, tensor
+from tests.support.cuda import needs_cuda_compiler
 from tilelang.cli import main
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.ir.llvm import features_of
@@ -23,6 +24,8 @@ from tilelang.options import SEARCH_PATH
 from tilelang.runtime import build, export_link
 from tilelang.runtime.export_cpu import needs_of
 from tilelang_diagnostics import CompileError
+
+pytestmark = needs_cuda_compiler
 
 TWO = "cuda:sm_80,cuda:sm_90a"
 

@@ -15,6 +15,7 @@ import pytest
 
 import tilelang
 from tests.runtime_cuda import kernels
+from tests.support.cuda import needs_cuda_compiler
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.options import CompileOptions
 from tilelang.runtime import build, cuda, cuda_build, cuda_compiler
@@ -24,6 +25,8 @@ from tilelang.runtime.fingerprint import fingerprint
 from tilelang.runtime.nvrtc import Nvrtc, find_nvrtc
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError, failure
+
+pytestmark = needs_cuda_compiler
 
 ROOT = Path(__file__).parents[2]
 
