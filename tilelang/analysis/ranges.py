@@ -7,11 +7,12 @@ the prover: it costs milliseconds and fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tilelang.ir import build, tirx
+from tilelang.ir.flatten import terms
 from tilelang.ir.visit import collect, contains, substitute, uses
 
 # Z3 gives up after this much work (deterministic, unlike a time limit); measured 2026-11 on the
@@ -111,6 +112,19 @@ def linear_step(analyzer: tirx.Analyzer, expr: tirx.Expr, var: tirx.Var) -> int 
     one = build.const(1, build.dtype_of(var))
     moved = substitute(expr, {var: tirx.Add(var, one)})
     return build.int_value(analyzer.simplify(tirx.Sub(moved, expr)))
+
+
+def element_step(
+    analyzer: tirx.Analyzer, buffer: tirx.Buffer, indices: Sequence[tirx.Expr], var: tirx.Var
+) -> int | None:
+    """By how many elements of `buffer` the place at `indices` moves per step of `var`."""
+    total = 0
+    for index, stride in terms(buffer, list(indices)):
+        step, size = linear_step(analyzer, index, var), build.int_value(stride)
+        if step is None or (step and size is None):
+            return None
+        total += step * (size or 0)
+    return total
 
 
 def written_buffers(node: Any) -> frozenset[tirx.Buffer]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from tilelang.analysis.ranges import element_step
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
@@ -19,7 +20,7 @@ from tilelang.ir.flatten import strides_of
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.visit import Rewriter, collect, statements, substitute, uses, with_body
 from tilelang.passes.context import PassContext
-from tilelang.passes.scoped import is_lazy_select
+from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
 
 # PTX ISA, cp.async: bytes of one instruction.
 WIDTHS: Final = (4, 8, 16)
@@ -28,7 +29,7 @@ _SHARED: Final = ("shared", "shared.dyn")
 
 def lower_async_copies(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Make copies asynchronous that are marked and can be."""
-    return with_body(func, _Lower(ctx).any(func.body))
+    return with_body(func, _Lower(func, ctx).any(func.body))
 
 
 class _StaysSynchronous(Exception):
@@ -39,8 +40,9 @@ class _StaysSynchronous(Exception):
         self.help = help
 
 
-class _Lower(Rewriter):
-    def __init__(self, ctx: PassContext) -> None:
+class _Lower(ScopedRewriter):
+    def __init__(self, func: tirx.PrimFunc, ctx: PassContext) -> None:
+        super().__init__(func)
         self._ctx = ctx
         self._marked = False
         self._reasons: dict[str, str | None] = {}
@@ -98,6 +100,13 @@ class _Lower(Rewriter):
                     None if source is None else _how_to_promise(source),
                 )
         zero = build.const(0, build.dtype_of(loop.loop_var), loop.span)
+        self.prover.bind_range(loop.loop_var, zero, loop.extent)
+        for load in collect(value, tirx.TensorLoad):
+            step = element_step(
+                self.prover.analyzer, load.source, list(load.indices), loop.loop_var
+            )
+            if str(load.source.scope()) == "global" and step != 1:
+                raise _StaysSynchronous("what lies together in the tile lies apart in memory")
         first = _WithoutZeros().any(substitute(body[0], {loop.loop_var: zero}))
         made = self._copied(first, count, loop.span)
         for condition in reversed(conditions):

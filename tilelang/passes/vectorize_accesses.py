@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tilelang.analysis.ranges import conjuncts, linear_step
+from tilelang.analysis.ranges import conjuncts, element_step, linear_step
 from tilelang.codegen.dialect import parse, per_byte
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.flatten import terms
@@ -60,6 +60,8 @@ class _Vectorize(ScopedRewriter):
         body = _without_names(s.body)
         if extent is None or not build.is_int(s.min, 0) or not self._is_plain(body):
             return self._unrolled(s)
+        if self._asynchronous and self._gathers_words(body, s.loop_var):
+            return self._unrolled(s)  # each word by an instruction that does not wait
         width = extent & -extent  # the largest power of two that divides it
         while width > 1:
             found = self._at_width(s, body, extent, width)
@@ -68,6 +70,16 @@ class _Vectorize(ScopedRewriter):
                 return found
             width //= 2
         return self._staged(s, body, extent) or self._unrolled(s)
+
+    def _gathers_words(self, body: Any, var: Any) -> bool:
+        """Whether elements wide enough for `cp.async` lie apart in a tensor."""
+        return any(
+            str(e.source.scope()) == "global"
+            and parse(str(e.source.dtype)).bits >= ASYNC_BITS
+            and element_step(self.prover.analyzer, e.source, list(e.indices), var) != 1
+            for store in collect(body, tirx.BufferStore)
+            for e in _loads(store.value)
+        )
 
     def attr(self, s: Any) -> Any:
         outer = self._asynchronous
@@ -200,16 +212,7 @@ class _Legal:
         """By how many elements of a buffer an access moves with the variable."""
         if str(buffer.scope()) == "local.var":
             return 0
-        total = 0
-        for index, stride in terms(buffer, list(indices)):
-            step = linear_step(self._prover.analyzer, index, self._var)
-            if step is None:
-                return None
-            size = build.int_value(stride)
-            if step and size is None:
-                return None
-            total += step * (size or 0)
-        return total
+        return element_step(self._prover.analyzer, buffer, indices, self._var)
 
     def _aligned(self, buffer: Any, indices: Any, required: bool) -> bool:
         """Whether the first lane's address is a multiple of one access."""
