@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tilelang.checks", "tilelang.layouts", "tilelang.ir"),
     ("tilelang.ops",),
     ("tilelang.language", "tilelang.analysis", "tilelang.passes", "tilelang.codegen"),
-    ("tilelang.pipeline",),
+    ("tilelang.pipeline", "tilelang.watching"),
     ("tilelang.backends", "tilelang.compiler"),
     (
         "tilelang.runtime",

@@ -17,6 +17,7 @@ from tilelang.codegen.artifacts import Artifact
 from tilelang.options import CompileOptions, make_options
 from tilelang.program.stmt import Function
 from tilelang.target import Target
+from tilelang.watching import part, watched
 from tilelang_diagnostics import raise_for
 from tilelang_diagnostics.model import Diagnostic
 
@@ -55,9 +56,14 @@ def compile_function(
     `find_object` may know the binary of generated code that was compiled before.
     """
     backend = backend_for(target)
-    lowered = lower_function(function, target, options, observers)
-    raise_for(lowered.diagnostics)
-    artifact = backend.builder()(lowered.func, options=options, find_object=find_object)
+    with watched(function, target, options) as watches:
+        lowered = lower_function(function, target, options, (*observers, *watches))
+        raise_for(lowered.diagnostics)
+        with part("generate", (*observers, *watches)) as made:
+            artifact = backend.builder()(lowered.func, options=options, find_object=find_object)
+            made.append(artifact)
+        for watch in watches:
+            watch.finished(artifact, lowered.diagnostics)
     return Compiled(artifact, target, ir_text(lowered.func), lowered.diagnostics)
 
 
@@ -84,17 +90,24 @@ def lower_function(
 def _lowered(
     function: Function, target: Target, context: PassContext, observers: Sequence[Observer]
 ) -> Any:  # fmt: skip
-    from tilelang.ir import attrs
+    from tilelang.ir import attrs, tirx
     from tilelang.ir.emit import emit
     from tilelang.pipeline import run_pipeline
 
     if target.capabilities.threads_cooperate:
         from tilelang.layouts.infer import infer_layouts
 
-        context.layouts = infer_layouts(function, target)
-    context.remarks += check_for_target(function, str(target))
+        with part("infer_layouts", observers) as made:
+            context.layouts = infer_layouts(function, target)
+            made.append(context.layouts)
+    with part("check", observers):
+        context.remarks += check_for_target(function, str(target))
     raise_for(context.remarks)
-    named = emit(function).with_attr(attrs.TARGET, str(target))
+    with part("load_tvm", observers):
+        _ = tirx.PrimFunc
+    with part("emit", observers) as made:
+        named = emit(function).with_attr(attrs.TARGET, str(target))
+        made.append(named)
     return run_pipeline(named, context, observers)
 
 

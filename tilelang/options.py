@@ -343,6 +343,9 @@ COMPILE_TIMEOUT: Final = EnvVar(
 CRASH_DIR: Final = EnvVar(
     "TILELANG_CRASH_DIR", "", "where reproducers of compiler failures go (default: in the cache)"
 )
+TRACE: Final = EnvVar(
+    "TILELANG_TRACE", "", "a folder: each compilation of a program leaves its trace there"
+)
 COMPILER: Final = EnvVar("CC", "", "C compiler of exports (default: cc, gcc, clang, ziglang)")
 CXX: Final = EnvVar("CXX", "", "C++ compiler of the emulator (default: g++, clang++, ziglang)")
 EMULATE: Final = EnvVar(
@@ -359,7 +362,7 @@ SEARCH_PATH: Final = EnvVar("PATH", "", "where programs are looked for")
 
 ENVIRONMENT: Final[tuple[EnvVar, ...]] = (
     CACHE_DIR, CACHE_LIMIT, DISABLE_CACHE, DEFAULT_TARGET, VERBOSE, PRINT_ON_COMPILATION,
-    NUM_THREADS, COMPILE_TIMEOUT, CRASH_DIR, COMPILER, CXX, EMULATE, EMULATOR_TIMEOUT,
+    NUM_THREADS, COMPILE_TIMEOUT, CRASH_DIR, TRACE, COMPILER, CXX, EMULATE, EMULATOR_TIMEOUT,
     SANITIZER_TIMEOUT, CUDA_HOME, SEARCH_PATH,
 )  # fmt: skip
 

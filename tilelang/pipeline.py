@@ -19,6 +19,7 @@ from tilelang.passes.cpu_threads import cpu_threads
 from tilelang.passes.distribute_loops import distribute_loops
 from tilelang.passes.fence_proxies import fence_proxies
 from tilelang.passes.guard_bounds import guard_bounds
+from tilelang.passes.hold_matrices import hold_matrices
 from tilelang.passes.init_mbarriers import init_mbarriers
 from tilelang.passes.insert_sync import insert_sync
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
@@ -64,6 +65,10 @@ def _is_cpu(context: PassContext) -> bool:
 
 def _is_gpu(context: PassContext) -> bool:
     return context.capabilities.threads_cooperate
+
+
+def _has_opaque_matrices(context: PassContext) -> bool:
+    return context.capabilities.mma == "simdgroup"
 
 
 def _guards_accesses(context: PassContext) -> bool:
@@ -113,6 +118,12 @@ PIPELINE: tuple[Pass, ...] = (
         needs=_set("layouts"),
         gives=_set("pipelined"),
         when=_is_gpu,
+    ),
+    Pass(
+        hold_matrices,
+        "while products are whole, and before copies out of registers are staged: these need none",
+        needs=_set("layouts", "pipelined"),
+        when=_has_opaque_matrices,
     ),
     Pass(
         stage_stores,

@@ -98,6 +98,10 @@ ARCHS: Final[Mapping[Kind, Mapping[str, Capabilities]]] = {
 _DEFAULT_ARCH: Final[Mapping[Kind, str]] = {"cpu": ""}
 # Other names for the same targets, from kernels written for other compilers.
 _GPU_WORDS: Final = ("gpu", "nvidia", "nvptx")
+# AMD counts in hexadecimal: gfx90a comes before gfx942.
+_NUMBERED: Final[tuple[tuple[str, Kind, int], ...]] = (
+    ("sm_", "cuda", 10), ("gfx", "hip", 16), ("apple", "metal", 10),
+)  # fmt: skip
 _KIND_PREFIX: Final[Mapping[Kind, str]] = {"cuda": "sm_"}
 _KIND_ALIASES: Final[Mapping[str, Kind]] = {"llvm": "cpu", "c": "cpu", "rocm": "hip"}
 
@@ -118,8 +122,23 @@ class Target:
         """What this architecture has."""
         return ARCHS[self.kind][self.arch]
 
+    @property
+    def number(self) -> int:
+        """The architecture as a number: later ones of a kind have larger ones."""
+        return arch_number(self.arch)[1]
+
     def __str__(self) -> str:
         return f"{self.kind}:{self.arch}" if self.arch else self.kind
+
+
+def arch_number(arch: str) -> tuple[Kind, int]:
+    """Kind and number of an architecture: ("cuda", 90) for `sm_90a`, ("hip", 0x942) for
+    `gfx942`, ("metal", 9) for `apple9`."""
+    for prefix, kind, base in _NUMBERED:
+        if arch.startswith(prefix):
+            digits = arch.removeprefix(prefix)
+            return kind, int(digits.rstrip("af") if kind == "cuda" else digits, base)
+    return "cpu", 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +192,16 @@ def parse_target(value: Any) -> Target:
 def is_auto(value: Any) -> bool:
     """Whether `value` leaves the choice to `resolve_target`."""
     return value is None or (isinstance(value, str) and value.strip().lower() == "auto")
+
+
+def kind_alone(value: Any) -> Kind | None:
+    """The kind of GPU that `value` names without an architecture, as in `cuda`."""
+    text = value.get("kind") if isinstance(value, Mapping) and set(value) == {"kind"} else value
+    if not isinstance(text, str):
+        return None
+    lowered = text.strip().lower()
+    kind = _KIND_ALIASES.get(lowered, lowered)
+    return next((k for k in KINDS if k == kind and k not in _DEFAULT_ARCH), None)
 
 
 def resolve_target(

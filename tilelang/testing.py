@@ -152,11 +152,11 @@ def _skip_unless(condition: bool, reason: str) -> Callable[[F], F]:
 
 
 def _has_device(kind: str) -> bool:
-    from tilelang.backends import KINDS_WITH_BACKEND
+    from tilelang.backends import KINDS_LAUNCHED
     from tilelang.runtime.devices import probes
 
     usable = any(p.kind == kind and p.arch is not None for p in probes())
-    return usable and kind in KINDS_WITH_BACKEND
+    return usable and kind in KINDS_LAUNCHED
 
 
 def _compute_version() -> tuple[int, int] | None:

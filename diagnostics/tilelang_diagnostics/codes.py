@@ -431,6 +431,10 @@ CATALOGUE: Final[tuple[Code, ...]] = (
     Code("TL733", "deadlock", "threads that wait for what never comes", _ERROR, RuntimeError),
     Code("TL734", "read-in-flight", "an access where an asynchronous copy is still under way",
          _ERROR, RuntimeError),
+    Code("TL735", "race-between-blocks", "blocks that race for a tensor, seen on the emulator",
+         _ERROR, RuntimeError),
+    Code("TL736", "missing-proxy-fence", "an engine that uses what was written without a fence",
+         _ERROR, RuntimeError),
     # Toolchain and environment.
     Code("TL801", "tvm-missing", "apache-tvm is missing or of the wrong version",
          _ERROR, ImportError),

@@ -61,13 +61,16 @@ def read_kernels(
     target: str | None = None,
     select: Sequence[str] = (),
     project: Mapping[str, Any] | None = None,
+    with_layouts: bool = True,
+    kernel: str | Sequence[str] | None = None,
 ) -> Subject:
     """The kernels of a file. Where reading one fails, that is a finding and the rest are read."""
     read = partial(
-        parse_static, text, path, values=values, target=target, select=select, project=project
-    )
+        parse_static, text, path, values=values, target=target, select=select, project=project,
+        with_layouts=with_layouts,
+    )  # fmt: skip
     try:
-        return Subject(path, text, read())
+        return Subject(path, text, read(kernel=kernel))
     except Exception as error:
         whole = internal_error(path, error)
     parsed: list[Parsed] = []

@@ -6,7 +6,7 @@ import argparse
 import logging
 from collections.abc import Sequence
 
-from tilelang_lsp.worker import Worker
+from tilelang_lsp.worker import LONGEST_LOOK_SECONDS, Worker
 
 _DESCRIPTION = """\
 Language server for kernels: diagnostics, hints, hover, completion, signatures, definitions.
@@ -26,16 +26,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     # pygls logs the whole text of every message at INFO, and answered cancellations as warnings.
     quiet = logging.WARNING if level <= logging.DEBUG else logging.ERROR
     logging.getLogger("pygls").setLevel(quiet)
-    worker = Worker()
+    worker, looker = Worker(), Worker(LONGEST_LOOK_SECONDS)
     # lsprotocol takes most of a second to import: the worker imports the compiler meanwhile.
     worker.start()
     try:
         from tilelang.version import VERSION
         from tilelang_lsp.server import make_server
 
-        make_server(worker, VERSION).start_io()
+        make_server(worker, VERSION, looker).start_io()
     finally:
         worker.stop()
+        looker.stop()
     return 0
 
 

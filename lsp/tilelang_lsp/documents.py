@@ -2,45 +2,59 @@
 
 Every text has a version. An analysis belongs to the version it read; when it arrives, hints are
 moved along the edits made since, and findings are published only if the text is still the same.
+Kernels are looked into once the text rests; what that gives is moved and published the same way.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from tilelang_diagnostics import Diagnostic
+from tilelang_diagnostics import Diagnostic, Severity
 from tilelang_lsp.edits import Change, change_between, move_diagnostics, move_hints
 from tilelang_lsp.features.inlay_hints import hints
-from tilelang_lsp.model import Analysis, Hint
+from tilelang_lsp.insights import FileInsights, Insights, Key, digests, keys_of
+from tilelang_lsp.model import Analysis, Hint, Insight
+from tilelang_lsp.options import Options
 from tilelang_lsp.worker import WorkerFailed
 
 log = logging.getLogger(__name__)
 
-DEBOUNCE_SECONDS = 0.015
-# Somebody who never pauses still gets an analysis now and then.
-LONGEST_WAIT_SECONDS = 0.25
+# Before kernels are looked into: typing goes on meanwhile more often than not.
+LOOK_AFTER_SECONDS = 0.1
 SYNTAX_ERROR = "TL101"
 
 
 class Analyser(Protocol):
     """What analyses texts: `worker.Worker`, or a stand-in in tests."""
 
-    async def analyse(
-        self, text: str, path: str, values: Mapping[str, Any], target: str | None
-    ) -> Analysis:
+    async def analyse(self, text: str, path: str, options: Options) -> Analysis:
         """The analysis of one text."""
+
+
+class Looker(Protocol):
+    """What looks into kernels."""
+
+    async def look(
+        self, text: str, path: str, kernel: str, line: int, options: Options, lower: bool
+    ) -> Insight:
+        """The insight into one kernel."""
+
+    def abandon(self) -> None:
+        """The request under way is of no more use."""
 
 
 @dataclass(slots=True, eq=False)
 class Document:
     """One open file. `analysis` is the newest that could read its text.
 
-    `hints` and `findings` are those of that analysis, moved to where `text` has them.
-    `settled` is set while nothing is left to analyse.
+    `hints` and `findings` are those of that analysis, moved to where `text` has them; `insights`
+    is what is known beyond it. `settled` is set while nothing is left to analyse, `looked` while
+    nothing is left to look into. `analysed` and `seen` are the versions both were done for.
     """
 
     uri: str
@@ -50,33 +64,67 @@ class Document:
     analysis: Analysis
     hints: tuple[Hint, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
+    insights: FileInsights = field(default_factory=FileInsights)
     dirty: bool = True
     settled: asyncio.Event = field(default_factory=asyncio.Event)
+    looked: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+    looking: asyncio.Task[None] | None = None
     changes: list[Change] = field(default_factory=list)  # since the text being analysed
+    moved: list[Change] = field(default_factory=list)  # since the text of `analysis`
+    failed: set[str] = field(default_factory=set)  # digests not to try again
+    analysed: int = -1
+    seen: int = -1
+
+    @property
+    def shown(self) -> tuple[Diagnostic, ...]:
+        """All findings, the cause alone where one follows from another.
+
+        What lowering says of a kernel that has an error follows from that.
+        """
+        wrong = {d.span.line for d in self.findings if d.severity is Severity.ERROR and d.span}
+        ranges = [
+            (top.whole.line, top.whole.end_line) for top in self.analysis.outline
+            if any(top.whole.line <= line <= top.whole.end_line for line in wrong)
+        ]  # fmt: skip
+        said = {(d.code, d.span) for d in self.findings}
+        more = (
+            d for d in self.insights.diagnostics
+            if (d.code, d.span) not in said
+            and not (d.span and any(a <= d.span.line <= b for a, b in ranges))
+        )  # fmt: skip
+        return (*self.findings, *dict.fromkeys(more))
+
+
+def _no_options(path: str, text: str) -> Options:
+    return Options()
 
 
 @dataclass(slots=True, eq=False)
 class Documents:
     """All open files.
 
-    `publish` is called with the findings in a current text, `refresh` when hints became other
-    than what editors were told.
+    `publish` is called when the findings in a current text are known, `refresh` when hints became
+    other than what editors were told, `told` when a version was analysed ("static") or looked into
+    ("deep"). `options` says how a file is read.
     """
 
     analyser: Analyser
-    publish: Callable[[Document, tuple[Diagnostic, ...]], None]
+    publish: Callable[[Document], None]
     refresh: Callable[[], None]
-    values: Mapping[str, Any] = field(default_factory=dict)
-    target: str | None = None
-    debounce: float = DEBOUNCE_SECONDS
+    looker: Looker | None = None
+    options: Callable[[str, str], Options] = _no_options
+    told: Callable[[Document, str], None] = lambda document, what: None
+    look_after: float = LOOK_AFTER_SECONDS
     open_files: dict[str, Document] = field(default_factory=dict)
+    kept: Insights = field(default_factory=Insights)
 
     def open(self, uri: str, path: str, version: int, text: str) -> Document:
         """A file was opened; its first analysis starts at once."""
+        self.close(uri)
         document = Document(uri, path, version, text, Analysis(path, text))
         self.open_files[uri] = document
-        self._start(document, wait=False)
+        self._start(document)
         return document
 
     def change(self, uri: str, version: int, text: str) -> None:
@@ -89,19 +137,26 @@ class Documents:
         if change is not None:
             document.hints = move_hints(document.hints, change)
             document.findings = move_diagnostics(document.findings, change)
+            document.insights.move(change)
             document.changes.append(change)
-        self._start(document, wait=True)
+            document.moved.append(change)
+        self._start(document)
 
     def close(self, uri: str) -> None:
         """A file was closed."""
         document = self.open_files.pop(uri, None)
-        if document is not None and document.task is not None:
-            document.task.cancel()
+        if document is not None:
+            self._stop_looking(document)
+            if document.task is not None:
+                document.task.cancel()
+            # Who still waits is answered with what there is.
+            document.settled.set()
+            document.looked.set()
 
     def reanalyse(self) -> None:
         """Settings changed: everything open is read again."""
         for document in self.open_files.values():
-            self._start(document, wait=False)
+            self._start(document)
 
     async def current(self, uri: str) -> Document | None:
         """The document once its text as of now, or a later one, has been analysed."""
@@ -110,52 +165,127 @@ class Documents:
             await document.settled.wait()
         return document
 
-    def _start(self, document: Document, wait: bool) -> None:
+    async def within(self, uri: str, seconds: float) -> Document | None:
+        """The same, but after `seconds` with whatever there is."""
+        document = self.open_files.get(uri)
+        if document is not None and not document.settled.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(document.settled.wait(), seconds)
+        return document
+
+    def _start(self, document: Document) -> None:
         document.dirty = True
         document.settled.clear()
+        document.looked.clear()
+        self._stop_looking(document)
         if document.task is None or document.task.done():
-            document.task = asyncio.get_running_loop().create_task(self._analyse(document, wait))
+            document.task = asyncio.get_running_loop().create_task(self._analyse(document))
 
-    async def _analyse(self, document: Document, wait: bool) -> None:
+    async def _analyse(self, document: Document) -> None:
         """Analyse until the text that was analysed is the text there is."""
         while document.dirty:
-            if wait:
-                await self._pause(document)
-            wait = True
             document.dirty = False
             document.changes.clear()
+            version, options = document.version, self.options(document.path, document.text)
             try:
-                analysis = await self.analyser.analyse(
-                    document.text, document.path, self.values, self.target
-                )
+                analysis = await self.analyser.analyse(document.text, document.path, options)
             except WorkerFailed as error:
                 log.error("%s: %s", document.path, error)
             else:
-                self._accept(document, analysis)
+                document.analysed = version
+                self._accept(document, analysis, options)
         document.settled.set()
+        document.looking = asyncio.get_running_loop().create_task(self._look(document))
 
-    async def _pause(self, document: Document) -> None:
-        """Wait for a moment without keystrokes."""
-        waited = 0.0
-        version = None
-        while version != document.version and waited < LONGEST_WAIT_SECONDS:
-            version = document.version
-            await asyncio.sleep(self.debounce)
-            waited += self.debounce
-
-    def _accept(self, document: Document, analysis: Analysis) -> None:
+    def _accept(self, document: Document, analysis: Analysis, options: Options) -> None:
         found = analysis.diagnostics
         if analysis.complete:
-            moved = hints(analysis)
+            digest = digests(analysis, options)
             for change in document.changes:
-                moved = move_hints(moved, change)
                 found = move_diagnostics(found, change)
             document.analysis, document.findings = analysis, found
-            if moved != document.hints:
-                document.hints = moved
-                self.refresh()
+            document.moved = list(document.changes)
+            self._know(document, digest, options)
         else:
             # What was found before still holds, wherever the text is still there.
-            found = (*found, *(d for d in document.findings if d.code != SYNTAX_ERROR))
+            before = [d for d in document.findings if d.code != SYNTAX_ERROR]
+            document.findings = (*found, *before)
         if not document.dirty:
-            self.publish(document, found)
+            self.publish(document)
+            self.told(document, "static")
+
+    def _know(self, document: Document, digest: dict[Key, str], options: Options) -> None:
+        """Take what is kept about the kernels as the newest analysis has them; hints follow.
+
+        The insights of changed kernels have already moved to where the text is now.
+        """
+        analysis = document.analysis
+        before = dict(document.insights.known.items())
+        document.insights.update(analysis, digest, self.kept)
+        for key, known in document.insights.known.items():
+            if before.get(key) is not known:  # its places are those of the analysis
+                for change in document.moved:
+                    known.move(change)
+        if not document.moved:
+            moved = hints(analysis, document.insights.facts, options.hints)
+        else:
+            # Facts of unchanged kernels, as the analysed text has them, are drawn with it.
+            kept = [self.kept.get(d, analysis) for d in digest.values()]
+            facts = tuple(f for insight in kept if insight is not None for f in insight.facts)
+            moved = hints(analysis, facts, options.hints)
+            for change in document.moved:
+                moved = move_hints(moved, change)
+        if moved != document.hints:
+            document.hints = moved
+            self.refresh()
+
+    def _stop_looking(self, document: Document) -> None:
+        if document.looking is not None and not document.looking.done():
+            document.looking.cancel()
+            if self.looker is not None:
+                self.looker.abandon()
+
+    async def _look(self, document: Document) -> None:
+        """Look into what has changed, kernel by kernel."""
+        options = self.options(document.path, document.text)
+        analysis = document.analysis
+        if self.looker is not None and analysis.text == document.text:
+            digest = digests(analysis, options)
+            todo = document.insights.missing(digest)
+            if todo and self.look_after:
+                await asyncio.sleep(self.look_after)
+            for key in todo:
+                if digest[key] not in document.failed and self._is_sound(document, key):
+                    await self._look_into(document, key, digest, options)
+            self.publish(document)
+        document.seen = document.version
+        document.looked.set()
+        self.told(document, "deep")
+
+    def _is_sound(self, document: Document, key: Key) -> bool:
+        """Whether the definition that holds a kernel has no error."""
+        lines = [d.span.line for d in document.findings
+                 if d.severity is Severity.ERROR and d.span is not None]  # fmt: skip
+        return not any(
+            top.name == key[0] and any(top.whole.line <= n <= top.whole.end_line for n in lines)
+            for top in document.analysis.outline
+        )
+
+    async def _look_into(
+        self, document: Document, key: Key, digest: dict[Key, str], options: Options
+    ) -> None:
+        analysis = document.analysis
+        kernel = keys_of(analysis)[key]
+        assert self.looker is not None
+        for lower in (True, False):
+            try:
+                found = await self.looker.look(
+                    analysis.text, document.path, kernel.name, kernel.span.line, options, lower
+                )
+            except WorkerFailed as error:
+                log.warning("%s: %s: %s", document.path, kernel.name, error)
+                document.failed.add(digest[key])
+                continue
+            self.kept.put(digest[key], found, analysis)
+            self._know(document, digest, options)
+            return

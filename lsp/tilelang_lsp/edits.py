@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from tilelang_diagnostics import Diagnostic, Label, Span
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.model import Hint
+from tilelang_lsp.model import Budget, Fact, Hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,25 @@ def move_hints(hints: Iterable[Hint], change: Change) -> tuple[Hint, ...]:
     """The hints whose text is still there, where it is now."""
     moved = ((hint, change.move(hint.line, hint.column)) for hint in hints)
     return tuple(replace(h, line=place[0], column=place[1]) for h, place in moved if place)
+
+
+def move_facts(facts: Iterable[Fact], change: Change) -> tuple[Fact, ...]:
+    """The facts whose place is still there, where it is now."""
+    moved = ((fact, change.move_span(fact.span)) for fact in facts)
+    return tuple(
+        replace(fact, span=span, cause=fact.cause and change.move_span(fact.cause))
+        for fact, span in moved if span is not None
+    )  # fmt: skip
+
+
+def move_budgets(budgets: Iterable[Budget], change: Change) -> tuple[Budget, ...]:
+    """Budgets keep their numbers; what they point at moves."""
+    return tuple(
+        replace(b, shares=tuple(
+            replace(s, span=s.span and change.move_span(s.span)) for s in b.shares
+        ))
+        for b in budgets
+    )  # fmt: skip
 
 
 def move_diagnostics(found: Iterable[Diagnostic], change: Change) -> tuple[Diagnostic, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from tilelang_diagnostics import Diagnostic, Span
 
@@ -17,6 +17,8 @@ SymbolKind = Literal[
     "parameter", "buffer", "variable", "loop", "block", "constant", "dim", "function", "unknown"
 ]
 OutlineKind = Literal["kernel", "function", "macro", "class", "buffer", "parameter"]
+HintKind = Literal["types", "values", "launch", "loops", "layouts", "pipelines", "instructions"]
+HINT_KINDS: tuple[HintKind, ...] = get_args(HintKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,92 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel; `values` are those assumed for what the text leaves open."""
+    """One kernel; `values` are those assumed for what the text leaves open, `open_names` what
+    stays open. `owner` is the definition at the top of the file that holds it."""
 
     name: str
     span: Span
     launches: tuple[Launch, ...]
     values: tuple[tuple[str, str], ...] = ()
+    open_names: tuple[str, ...] = ()
+    owner: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a macro or helper, inlined: `span` is where it stands, in `caller`."""
+
+    function: str
+    span: Span
+    caller: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something known about a place: the name bound there, a call, or the header of a loop.
+
+    `label` is short, `shorter` what is left of it where there is no room, `detail` all there is to
+    say, `cause` the place it comes from.
+    """
+
+    span: Span
+    kind: HintKind
+    label: str
+    detail: str = ""
+    shorter: str = ""
+    cause: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of the shared memory: one tile, `stages` times."""
+
+    name: str
+    size: int
+    stages: int
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one block takes of a target. `exact` is false where lowering did not come to an end:
+    then `shared` counts every tile, and those that could share a place twice.
+
+    `registers` are those of fragments alive at once: a thread needs more than these.
+    """
+
+    target: str
+    shared: int
+    limit: int | None
+    shares: tuple[Share, ...]
+    threads: int | None
+    registers: int
+    registers_limit: int | None
+    blocks: int | None = None
+    warps: int | None = None
+    most_warps: int | None = None
+    limited_by: tuple[str, ...] = ()
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What layout inference and lowering say about one kernel; `line` is where its name stands.
+
+    `assumed` are the values it was specialised with, each with its origin; `nominal` says that no
+    GPU was asked for and an ordinary one stands in. `failure` says why there is not more.
+    """
+
+    kernel: str
+    line: int
+    target: str
+    nominal: bool
+    facts: tuple[Fact, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    assumed: tuple[tuple[str, str, str], ...] = ()
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +167,8 @@ class Analysis:
 
     `aliases` are the names the file gives to `tilelang.language`; `imported` maps names it takes
     out of it. `complete` is false when the text could not be read at all: then only
-    `diagnostics` mean something and what was known before still serves.
+    `diagnostics` mean something and what was known before still serves. `tops` are the first lines
+    of the statements at the top of the file.
     """
 
     path: str
@@ -96,7 +179,9 @@ class Analysis:
     outline: tuple[Outline, ...] = ()
     aliases: tuple[str, ...] = ()
     imported: tuple[tuple[str, str], ...] = ()
+    facts: tuple[Fact, ...] = ()
     complete: bool = True
+    tops: tuple[int, ...] = ()
 
     def symbol_at(self, line: int, column: int) -> Symbol | None:
         """The symbol bound or used at a position; the shortest name wins at a border."""
@@ -167,9 +252,15 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A note drawn into a line at a position; `label` is short, `tooltip` says all."""
+    """A note drawn into a line at a position; `label` is short, `tooltip` says all.
+
+    `target` is where a click leads, `shorter` the label where the line has no room.
+    """
 
     line: int
     column: int
     label: str
     tooltip: str = ""
+    kind: HintKind = "types"
+    shorter: str = ""
+    target: Span | None = None

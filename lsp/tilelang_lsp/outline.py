@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tilelang.language.frontend import Parsed
@@ -53,14 +53,24 @@ def _statements(block: ast.AST) -> Iterator[ast.stmt]:
             yield from _statements(node)
 
 
-def outline(source: SourceFile, kernels: Iterable[Parsed]) -> tuple[Outline, ...]:
-    """The classes and functions of a file; kernels list their parameters and buffers."""
-    known = {parsed.definition.span: parsed for parsed in kernels}
-    return tuple(_definitions(source.tree, source, known))
+def outline(
+    source: SourceFile, contents: Mapping[Span, tuple[Outline, ...]]
+) -> tuple[Outline, ...]:  # fmt: skip
+    """The classes and functions of a file; those whose name has `contents` are kernels."""
+    return tuple(_definitions(source.tree, source, contents))
+
+
+def contents_of(parsed: Parsed, path: str) -> Iterator[Outline]:
+    """The parameters and buffers of a kernel."""
+    for symbol in parsed.symbols.symbols:
+        if symbol.function != parsed.name or symbol.span.file != path:
+            continue
+        if symbol.kind == "parameter" or symbol.kind == "buffer":
+            yield Outline(symbol.name, symbol.kind, symbol.span, symbol.span, symbol.detail)
 
 
 def _definitions(
-    parent: ast.AST, source: SourceFile, kernels: dict[Span, Parsed]
+    parent: ast.AST, source: SourceFile, kernels: Mapping[Span, tuple[Outline, ...]]
 ) -> Iterator[Outline]:
     for field in ("body", "orelse", "finalbody", "handlers"):
         for node in getattr(parent, field, ()):
@@ -73,33 +83,24 @@ def _definitions(
 def _definition(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
     source: SourceFile,
-    kernels: dict[Span, Parsed],
+    kernels: Mapping[Span, tuple[Outline, ...]],
 ) -> Outline:
     name_span = _name_span(node, source)
     whole = source.span(node)
     if node.decorator_list:
         whole = source.span(node.decorator_list[0]).to(whole)
     inner = tuple(_definitions(node, source, kernels))
-    parsed = kernels.get(name_span)
-    if parsed is not None:
-        inner = (*_contents(parsed, source), *inner)
-    return Outline(node.name, _kind(node, parsed), whole, name_span, "", inner)
-
-
-def _contents(parsed: Parsed, source: SourceFile) -> Iterator[Outline]:
-    for symbol in parsed.symbols.symbols:
-        if symbol.function != parsed.name or symbol.span.file != source.path:
-            continue
-        if symbol.kind == "parameter" or symbol.kind == "buffer":
-            yield Outline(symbol.name, symbol.kind, symbol.span, symbol.span, symbol.detail)
+    contents = kernels.get(name_span)
+    inner = (*(contents or ()), *inner)
+    return Outline(node.name, _kind(node, contents is not None), whole, name_span, "", inner)
 
 
 def _kind(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, parsed: Parsed | None
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, is_kernel: bool
 ) -> OutlineKind:
     if isinstance(node, ast.ClassDef):
         return "class"
-    if parsed is not None:
+    if is_kernel:
         return "kernel"
     if any(ast.unparse(d).split("(")[0].endswith("macro") for d in node.decorator_list):
         return "macro"

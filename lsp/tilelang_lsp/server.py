@@ -8,57 +8,88 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
-from pygls.workspace import TextDocument
 
-from tilelang_diagnostics import Diagnostic, SourceMap
-from tilelang_lsp import convert
+from tilelang_diagnostics import SourceMap
+from tilelang_lsp import answers, convert
 from tilelang_lsp.documents import Document, Documents
 from tilelang_lsp.features import FEATURES, Feature, Request
 from tilelang_lsp.features.diagnostics import editor_diagnostic
+from tilelang_lsp.features.rename import Renaming
 from tilelang_lsp.model import Catalogue
+from tilelang_lsp.notebooks import Notebooks
+from tilelang_lsp.options import Options, options_from
+from tilelang_lsp.project import Projects
 from tilelang_lsp.worker import Worker, WorkerFailed
+from tilelang_lsp.workspace import Workspace
 
 log = logging.getLogger(__name__)
+
+# What a hint waits for the analysis of a keystroke, before the moved ones are given.
+FRESH_SECONDS = 0.045
+REQUEST_FAILED = -32803
+NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
+    [
+        lsp.NotebookDocumentFilterWithCells(
+            cells=[lsp.NotebookCellLanguage("python")], notebook="jupyter-notebook"
+        )
+    ]
+)
 
 
 class TilelangServer(LanguageServer):
     """The server of one editor."""
 
-    def __init__(self, worker: Worker, version: str) -> None:
+    def __init__(self, worker: Worker, version: str, looker: Worker | None = None) -> None:
         super().__init__(
-            "tilelang", version, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental
+            "tilelang", version, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental,
+            notebook_document_sync=NOTEBOOKS,
+        )  # fmt: skip
+        self.worker, self.looker = worker, looker
+        self.documents = Documents(
+            worker, self.publish, self.refresh_hints, looker, self.options_of, self.told
         )
-        self.worker = worker
-        self.documents = Documents(worker, self.publish, self.refresh_hints)
-        self.hints_enabled = True
+        self.client: Mapping[str, Any] = {}
+        self.projects = Projects()
+        self.folders_index = Workspace()
+        self.notebooks = Notebooks(self.documents)
+        self.pulls = False
+        self.tells = False
         self._catalogue: Catalogue | None = None
+        self._later: set[asyncio.Task[Any]] = set()
 
     async def answer(self, feature: Feature, params: Any) -> Any:
         """The LSP answer of one feature; the empty one if anything fails."""
         try:
-            document = await self._document(feature, params.text_document.uri)
+            uri = params.text_document.uri
+            document = await self._document(feature, self.notebooks.whole(uri))
             if document is None:
-                return convert.empty_answer(feature.method)
-            converter = self.converter(document)
+                return answers.empty_answer(feature.method)
+            converter = self.converter(document, uri)
             request = await self._request(document, converter, params)
-            return converter.answer(feature.method, feature.answer(request))
-        except asyncio.CancelledError:
+            found = feature.answer(request)
+            if isinstance(found, Renaming) and found.refused:
+                raise JsonRpcException(found.refused, REQUEST_FAILED)  # the editor shows why
+            return answers.answer(converter, feature.method, found)
+        except (asyncio.CancelledError, JsonRpcException):
             raise
         except Exception:
             log.exception("%s failed", feature.method)
-            return convert.empty_answer(feature.method)
+            return answers.empty_answer(feature.method)
 
     async def _document(self, feature: Feature, uri: str) -> Document | None:
-        if feature.method == lsp.TEXT_DOCUMENT_INLAY_HINT and not self.hints_enabled:
-            return None
-        if feature.waits == "current":
-            return await self.documents.current(uri)
-        return self.documents.open_files.get(uri)
+        match feature.waits:
+            case "current":
+                return await self.documents.current(uri)
+            case "fresh":
+                return await self.documents.within(uri, FRESH_SECONDS)
+            case _:
+                return self.documents.open_files.get(uri)
 
     async def _request(
         self, document: Document, converter: convert.Converter, params: Any
@@ -66,9 +97,13 @@ class TilelangServer(LanguageServer):
         asked = convert.asked_range(params)
         line, column = converter.position(asked.start)
         end_line, end_column = converter.position(asked.end)
+        places = getattr(params, "positions", None) or ()
         return Request(
             document.text, document.analysis, await self.catalogue(), line, column, end_line,
-            end_column, document.hints, convert.include_declaration(params),
+            end_column, document.hints, convert.include_declaration(params), document.insights,
+            self.options_of(document.path, document.text), document.shown,
+            getattr(params, "new_name", ""), converter.uri,
+            tuple(converter.position(place) for place in places),
         )  # fmt: skip
 
     async def catalogue(self) -> Catalogue:
@@ -81,26 +116,39 @@ class TilelangServer(LanguageServer):
                 return Catalogue()
         return self._catalogue
 
-    def converter(self, document: Document) -> convert.Converter:
+    def converter(self, document: Document, uri: str | None = None) -> convert.Converter:
         """Converts positions of `document` and of the files it points into."""
         sources = SourceMap({document.path: document.text})
         return convert.Converter(
-            document.uri, document.path, document.version, sources.lines,
-            self.workspace.position_encoding or "utf-16",
+            uri or document.uri, document.path, document.version, sources.lines,
+            self.workspace.position_encoding or "utf-16", self.notebooks.cells(document.uri),
         )  # fmt: skip
 
-    def publish(self, document: Document, found: Sequence[Diagnostic]) -> None:
-        """Send the findings in a document."""
+    def options_of(self, path: str, text: str) -> Options:
+        """How a file is read and shown, as settings, the file and its project say now."""
+        return options_from(self.client, self.projects.table(path), text)
+
+    def diagnostics_of(self, document: Document) -> dict[str, list[lsp.Diagnostic]]:
+        """The findings in a document, for each of its cells where it is a notebook."""
         converter = self.converter(document)
-        self.text_document_publish_diagnostics(
-            lsp.PublishDiagnosticsParams(
-                uri=document.uri,
-                version=document.version,
-                diagnostics=[
-                    converter.diagnostic(editor_diagnostic(d, document.path)) for d in found
-                ],
+        cells = converter.cells
+        found: dict[str, list[lsp.Diagnostic]] = {
+            uri: [] for uri in ((document.uri,) if cells is None else cells.uris)
+        }
+        for d in document.shown:
+            shown = editor_diagnostic(d, document.path)
+            found[converter.uri_of(shown.span)].append(answers.diagnostic(converter, shown))
+        return found
+
+    def publish(self, document: Document) -> None:
+        """Send the findings in a document, to an editor that does not ask for them."""
+        if self.pulls:
+            return
+        for uri, found in self.diagnostics_of(document).items():
+            version = document.version if uri == document.uri else None
+            self.text_document_publish_diagnostics(
+                lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=found)
             )
-        )
 
     def refresh_hints(self) -> None:
         """Tell the editor to ask for hints again."""
@@ -108,72 +156,53 @@ class TilelangServer(LanguageServer):
         if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
             self.workspace_inlay_hint_refresh(None)
 
+    def told(self, document: Document, what: str) -> None:
+        """A version was analysed, or looked into: what hangs on that is asked for again."""
+        workspace = self.client_capabilities.workspace
+        if what == "deep" and workspace is not None:
+            if workspace.code_lens and workspace.code_lens.refresh_support:
+                self.workspace_code_lens_refresh(None)
+            if self.pulls and workspace.diagnostics and workspace.diagnostics.refresh_support:
+                self.workspace_diagnostic_refresh(None)
+        if self.tells:
+            said = {"uri": document.uri, "version": document.version, "what": what,
+                    "analysed": document.analysed}  # fmt: skip
+            self.protocol.notify("tilelang/status", said)
+
     def configure(self, settings: object) -> None:
-        """Take `{"values": {…}, "target": …, "inlayHints": {"enable": …}}` from the client."""
-        if not isinstance(settings, Mapping):
-            return
-        values = settings.get("values")
-        self.documents.values = dict(values) if isinstance(values, Mapping) else {}
-        target = settings.get("target")
-        self.documents.target = target if isinstance(target, str) and target else None
-        hints = settings.get("inlayHints")
-        self.hints_enabled = not (isinstance(hints, Mapping) and hints.get("enable") is False)
+        """Take the client's settings; what is malformed counts as not set."""
+        if isinstance(settings, Mapping):
+            self.client = settings
+            self.tells = self.tells or settings.get("status") is True
+
+    def later(self, work: Any) -> None:
+        """Run a coroutine beside; it is not waited for."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    def folder_paths(self) -> list[str]:
+        """The folders that are open."""
+        from pygls import uris
+
+        found = [uris.to_fs_path(f.uri) for f in (self.workspace.folders or {}).values()]
+        return [p for p in (*found, self.workspace.root_path) if p]
 
 
-def make_server(worker: Worker, version: str) -> TilelangServer:
+def make_server(worker: Worker, version: str, looker: Worker | None = None) -> TilelangServer:
     """A server with every feature registered, not yet started."""
-    server = TilelangServer(worker, version)
+    from tilelang_lsp import commands, lifecycle, other_requests
+
+    server = TilelangServer(worker, version, looker)
     for feature in FEATURES:
         _register(server, feature)
-    _register_lifecycle(server)
+    other_requests.register(server)
+    commands.register(server)
+    lifecycle.register(server)
     return server
 
 
 def _register(server: TilelangServer, feature: Feature) -> None:
-    @server.feature(feature.method, convert.OPTIONS.get(feature.method))
+    @server.feature(feature.method, answers.OPTIONS.get(feature.method))
     async def handle(params: Any) -> Any:
         return await server.answer(feature, params)
-
-
-def _register_lifecycle(server: TilelangServer) -> None:
-    documents = server.documents
-
-    @server.feature(lsp.INITIALIZE)
-    def initialize(params: lsp.InitializeParams) -> None:
-        server.configure(params.initialization_options)
-
-    @server.feature(lsp.INITIALIZED)
-    async def initialized(params: lsp.InitializedParams) -> None:
-        await server.catalogue()
-
-    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-    def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
-        opened = params.text_document
-        document = _text_document(server, opened.uri)
-        documents.open(opened.uri, document.path or opened.uri, opened.version, opened.text)
-
-    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
-        uri = params.text_document.uri
-        documents.change(uri, params.text_document.version, _text_document(server, uri).source)
-
-    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
-        uri = params.text_document.uri
-        documents.close(uri)
-        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
-
-    @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
-        settings = params.settings
-        server.configure(settings.get("tilelang") if isinstance(settings, Mapping) else None)
-        documents.reanalyse()
-        server.refresh_hints()
-
-    @server.feature(lsp.SHUTDOWN)
-    def shutdown(params: None) -> None:
-        server.worker.stop()
-
-
-def _text_document(server: TilelangServer, uri: str) -> TextDocument:
-    return server.workspace.get_text_document(uri)

@@ -1,14 +1,16 @@
-"""Who analyses? A process of its own, so that the server answers while a file is being read.
+"""Who analyses? Processes of their own, so that the server answers while a file is being read.
 
-The server never waits for the compiler on its own thread, and an analysis that runs too long is
-ended by killing the process. Requests and answers are pickles with a length before them, on the
-worker's standard input and output.
+One reads texts, within milliseconds; another looks into kernels, which takes layout inference and
+lowering. The server never waits for the compiler on its own thread. What runs too long is ended by
+killing its process, and so is what is of no more use, unless it ends soon. Requests and answers are
+pickles with a length before them, on the worker's standard input and output.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import pickle
 import struct
@@ -16,14 +18,20 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import IO, Any
 
-from tilelang_lsp.model import Analysis, Catalogue
+from tilelang_lsp.model import Analysis, Catalogue, Insight
+from tilelang_lsp.options import Options
 
 TIMEOUT_SECONDS = 20.0
+# Looking into one kernel; what takes longer is not asked again for that text.
+LONGEST_LOOK_SECONDS = 8.0
+LONGEST_START_SECONDS = 120.0
+# What nobody waits for any more may take this long to end; a new process takes longer to start.
+GRACE_SECONDS = 1.0
+log = logging.getLogger(__name__)
 _LENGTH = struct.Struct("<Q")
 _SERVE = "from tilelang_lsp.worker import serve; serve()"
 
@@ -41,10 +49,24 @@ class Worker:
         # its input is read there.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tilelang-worker")
         self._process: subprocess.Popen[bytes] | None = None
+        self._alarm: _Alarm | None = None
+        self.killed = 0
 
     def start(self) -> None:
         """Start the process ahead of the first request."""
         self._running()
+
+    async def warm(self) -> None:
+        """Import all that looking into a kernel needs, ahead of the first request."""
+        try:
+            await self._ask(("warm",))
+        except WorkerFailed as error:
+            log.error("warming up: %s", error)
+
+    def abandon(self, grace: float = GRACE_SECONDS) -> None:
+        """Nobody waits for the request under way: it ends soon, or with its process."""
+        if self._alarm is not None:
+            self._alarm.hurry(grace)
 
     async def catalogue(self) -> Catalogue:
         """The names of the language."""
@@ -52,12 +74,18 @@ class Worker:
         assert isinstance(answer, Catalogue)
         return answer
 
-    async def analyse(
-        self, text: str, path: str, values: Mapping[str, Any], target: str | None
-    ) -> Analysis:
+    async def analyse(self, text: str, path: str, options: Options) -> Analysis:
         """`analysis.analyse` of a text."""
-        answer = await self._ask(("analyse", text, path, dict(values), target))
+        answer = await self._ask(("analyse", text, path, options))
         assert isinstance(answer, Analysis)
+        return answer
+
+    async def look(
+        self, text: str, path: str, kernel: str, line: int, options: Options, lower: bool
+    ) -> Insight:
+        """`insight.insight` of a kernel."""
+        answer = await self._ask(("look", text, path, kernel, line, options, lower))
+        assert isinstance(answer, Insight)
         return answer
 
     def stop(self) -> None:
@@ -79,7 +107,9 @@ class Worker:
         """Send one request and wait for its answer, on the worker's thread."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
-        alarm = _Alarm(self._timeout, process.kill)
+        # Importing everything takes as long as the machine is busy; nobody waits for it.
+        seconds = self._timeout if request[0] != "warm" else LONGEST_START_SECONDS
+        alarm = self._alarm = _Alarm(seconds, process.kill)
         try:
             send(process.stdin, request)
             answer: tuple[str, Any] = receive(process.stdout)
@@ -88,9 +118,11 @@ class Worker:
             process.kill()
             process.wait()
             self._process = None
+            self.killed += alarm.rang
             reason = "took too long" if alarm.rang else f"ended ({type(error).__name__})"
             return "failed", f"the analysis {reason}"
         finally:
+            self._alarm = None
             alarm.cancel()
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -110,16 +142,31 @@ class _Alarm:
     def __init__(self, seconds: float, action: Callable[[], None]) -> None:
         self.rang = False
         self._action = action
-        self._timer = threading.Timer(seconds, self._ring)
-        self._timer.daemon = True
-        self._timer.start()
+        self._timer = self._start(seconds)
+        self._lock = threading.Lock()
+        self._over = False
+
+    def hurry(self, seconds: float) -> None:
+        """Ring in `seconds` at the latest; asked again, the first time counts."""
+        with self._lock:
+            if not self._over and self._timer.interval > seconds:
+                self._timer.cancel()
+                self._timer = self._start(seconds)
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._over = True
+            self._timer.cancel()
+
+    def _start(self, seconds: float) -> threading.Timer:
+        timer = threading.Timer(seconds, self._ring)
+        timer.daemon = True
+        timer.start()
+        return timer
 
     def _ring(self) -> None:
         self.rang = True
         self._action()
-
-    def cancel(self) -> None:
-        self._timer.cancel()
 
 
 def serve() -> None:
@@ -127,10 +174,11 @@ def serve() -> None:
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # Whatever prints must not end up between two answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    from tilelang_lsp.analysis import analyse
+    from tilelang_lsp.analysis import Analyser
     from tilelang_lsp.catalogue import read_catalogue
 
     # Garbage is collected between requests, not in the middle of one: a tenth of the time.
+    analyser = Analyser()
     gc.freeze()
     gc.disable()
     while True:
@@ -143,8 +191,14 @@ def serve() -> None:
             match request:
                 case ("catalogue",):
                     answer: Any = read_catalogue()
-                case ("analyse", text, path, values, target):
-                    answer = analyse(text, path, values, target, _project(path))
+                case ("analyse", text, path, options):
+                    answer = analyser.analyse(text, path, options)
+                case ("look", text, path, kernel, line, options, lower):
+                    from tilelang_lsp.insight import insight
+
+                    answer = insight(text, path, kernel, line, options, lower)
+                case ("warm",):
+                    answer = _warm()
                 case _:
                     raise ValueError(f"not a request: {request!r}")
             payload = ("answer", answer)
@@ -153,16 +207,26 @@ def serve() -> None:
         send(answers, payload)
 
 
-def _project(path: str) -> dict[str, Any]:
-    """What the project of a file sets; nothing where its pyproject.toml cannot be read."""
-    from tilelang.cli.project import project_values
-    from tilelang_diagnostics import CompileError
+_WARMING = """
+import tilelang.language as T
 
-    try:
-        return project_values(Path(path))
-    except CompileError as error:
-        print(error, file=sys.stderr)
-        return {}
+@T.prim_func
+def warm(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
+    with T.Kernel(1, threads=128) as bx:
+        s = T.alloc_shared((64, 64), "float16")
+        c = T.alloc_fragment((64, 64), "float32")
+        T.copy(A, s)
+        T.clear(c)
+        T.gemm(s, s, c)
+        T.copy(c, B)
+"""
+
+
+def _warm() -> None:
+    """Look into a kernel, so that all modules are there and compiled."""
+    from tilelang_lsp.insight import insight
+
+    insight(_WARMING, "warm.py", "warm", 5, Options())
 
 
 def send(stream: IO[bytes], message: object) -> None:

@@ -13,6 +13,7 @@ from tests.codegen import kernels
 from tests.support.device import device_func
 from tilelang.ir.device_rows_mma import mma_name, type_combinations
 from tilelang.layout.atoms import ATOMS
+from tilelang.layout.instructions import MMA_SYNC
 
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -77,7 +78,7 @@ def matrices() -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng(3)
     for atom in ATOMS:
         for accumulator, a_type, b_type in type_combinations(atom):
-            name = mma_name(atom, accumulator, a_type, b_type)
+            name = mma_name(MMA_SYNC, atom, accumulator, a_type, b_type)
             a = _operand(rng, (atom.m, atom.k), a_type)
             b = _operand(rng, (atom.k, atom.n), b_type)
             wide = np.float64 if accumulator.startswith("float") else np.int64

@@ -124,41 +124,65 @@ _SCALARS = {
 
 def run(driver: Driver, folder: Path, check: dict[str, Any]) -> dict[str, Any]:
     """One check: launch, compare, and time if asked."""
-    manifest = check["manifest"]
-    arrays = dict(np.load(folder / check["arrays"]))
-    places = {name: driver.upload(array) for name, array in arrays.items()}
-    values = check["values"]
-    maps = {row["name"]: driver.encode(row, places[row["source"]], values)
-            for row in manifest["maps"]}  # fmt: skip
-    calls = []
-    for launch in manifest["launches"]:
-        args = []
-        for param in launch["params"]:
-            name, kind = param["source"], param["kind"]
-            if kind == "buffer":
-                args.append(ctypes.c_uint64(places[name]))
-            elif kind == "map":
-                args.append(maps[name])
-            else:
-                args.append(_SCALARS[param["dtype"]](values[name]))
-        path = folder / check["binary"]
-        function = driver.function(path, launch["symbol"], launch["dynamic_shared"])
-        calls.append((function, launch, [evaluate(e, values) for e in launch["grid"]], args))
-    for call in calls:
-        driver.launch(*call)
-    driver("cuCtxSynchronize")
+    made = Execution(driver, folder, check)
+    got = made.once()
     result: dict[str, Any] = {"name": check["name"], "ok": True, "errors": {}}
     for name, want in np.load(folder / check["expected"]).items():
-        got = driver.download(places[name], arrays[name])
-        error = difference(got, want)
+        error = difference(got[name], want)
         result["errors"][name] = error
         if not error <= check["tolerance"]:
             result["ok"] = False
     if check.get("repeat"):
-        result["us"] = timed(driver, calls, check["repeat"])
-    for pointer in places.values():
-        driver("cuMemFree_v2", ctypes.c_uint64(pointer))
+        result["us"] = timed(driver, made.calls, check["repeat"])
+    made.free()
     return result
+
+
+def execute(driver: Driver, folder: Path, check: dict[str, Any]) -> dict[str, np.ndarray]:
+    """All arrays of a check after its launches."""
+    made = Execution(driver, folder, check)
+    got = made.once()
+    made.free()
+    return got
+
+
+class Execution:
+    """The arrays of one check on the device, and its launches."""
+
+    def __init__(self, driver: Driver, folder: Path, check: dict[str, Any]) -> None:
+        self.driver = driver
+        manifest, values = check["manifest"], check["values"]
+        self.arrays = dict(np.load(folder / check["arrays"]))
+        self.places = {name: driver.upload(array) for name, array in self.arrays.items()}
+        maps = {row["name"]: driver.encode(row, self.places[row["source"]], values)
+                for row in manifest["maps"]}  # fmt: skip
+        self.calls = []
+        for launch in manifest["launches"]:
+            args = []
+            for param in launch["params"]:
+                name, kind = param["source"], param["kind"]
+                if kind == "buffer":
+                    args.append(ctypes.c_uint64(self.places[name]))
+                elif kind == "map":
+                    args.append(maps[name])
+                else:
+                    args.append(_SCALARS[param["dtype"]](values[name]))
+            path = folder / check["binary"]
+            function = driver.function(path, launch["symbol"], launch["dynamic_shared"])
+            grid = [evaluate(e, values) for e in launch["grid"]]
+            self.calls.append((function, launch, grid, args))
+
+    def once(self) -> dict[str, np.ndarray]:
+        """Run every launch; all arrays as they are then."""
+        for call in self.calls:
+            self.driver.launch(*call)
+        self.driver("cuCtxSynchronize")
+        return {name: self.driver.download(self.places[name], array)
+                for name, array in self.arrays.items()}  # fmt: skip
+
+    def free(self) -> None:
+        for pointer in self.places.values():
+            self.driver("cuMemFree_v2", ctypes.c_uint64(pointer))
 
 
 def timed(driver: Driver, calls: list[Any], repeat: int) -> float:

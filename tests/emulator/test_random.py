@@ -37,4 +37,4 @@ def test_random_kernel(kind: str, number: int, full: bool) -> None:
     if not full and (kind, number) not in _sample():
         pytest.skip("runs with --full")
     pytest.importorskip("torch")
-    check_emulated(MAKERS[kind](number), MODES["check"], "cuda:sm_89")
+    check_emulated(MAKERS[kind](number), MODES["check"], "cuda:sm_90a")

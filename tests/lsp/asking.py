@@ -13,6 +13,7 @@ from tilelang_lsp.catalogue import read_catalogue
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.inlay_hints import hints
 from tilelang_lsp.model import Analysis, Catalogue
+from tilelang_lsp.options import Options
 
 PATH = "kernel.py"
 
@@ -57,9 +58,9 @@ def request_for(analysis: Analysis) -> Request:
     return Request(analysis.text, analysis, catalogue(), hints=hints(analysis))
 
 
-def analysis_of(source: str, **options: Any) -> Analysis:
+def analysis_of(source: str, target: str | None = None, **options: Any) -> Analysis:
     """The analysis of a whole file."""
-    return analyse(source, PATH, **options)
+    return analyse(source, PATH, Options(targets=(target,) if target else (), **options))
 
 
 def with_hints(text: str, **options: Any) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from tests.lsp.asking import in_launch
 from tests.support.markers import kernel_text
-from tilelang_diagnostics import Diagnostic
 from tilelang_lsp.analysis import analyse
 from tilelang_lsp.documents import Document, Documents
 from tilelang_lsp.model import Analysis
+from tilelang_lsp.options import Options
 from tilelang_lsp.worker import WorkerFailed
 
 URI, PATH = "file:///kernel.py", "/kernel.py"
@@ -30,28 +29,28 @@ class Analyser:
         self.started = asyncio.Event()
         self.failing = False
 
-    async def analyse(
-        self, text: str, path: str, values: Mapping[str, Any], target: str | None
-    ) -> Analysis:
+    async def analyse(self, text: str, path: str, options: Options) -> Analysis:
         self.texts.append(text)
         self.started.set()
         await self.go.wait()
         if self.failing:
             raise WorkerFailed("told to")
-        return analyse(text, path, values, target)
+        return analyse(text, path, options)
 
 
 class Editor:
     """What an editor was told."""
 
-    def __init__(self, debounce: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.analyser = Analyser()
         self.published: list[tuple[int, tuple[str, ...]]] = []
         self.refreshes = 0
-        self.documents = Documents(self.analyser, self._publish, self._refresh, debounce=debounce)
+        self.documents = Documents(self.analyser, self._publish, self._refresh)
 
-    def _publish(self, document: Document, found: tuple[Diagnostic, ...]) -> None:
-        self.published.append((document.version, tuple(d.code for d in found)))
+    def _publish(self, document: Document) -> None:
+        codes = tuple(d.code for d in document.shown)
+        if (document.version, codes) not in self.published:
+            self.published.append((document.version, codes))
 
     def _refresh(self) -> None:
         self.refreshes += 1
@@ -111,7 +110,6 @@ def test_an_analysis_of_an_older_text_gives_hints_but_publishes_nothing() -> Non
 
 def test_keystrokes_in_a_row_are_analysed_once() -> None:
     async def story(editor: Editor) -> None:
-        editor.documents.debounce = 0.01
         await opened(editor)
         for version in range(2, 12):
             editor.documents.change(URI, version, TEXT + "#" * version)
@@ -168,7 +166,6 @@ def test_a_closed_document_is_forgotten() -> None:
 def test_new_settings_read_everything_again() -> None:
     async def story(editor: Editor) -> None:
         await opened(editor)
-        editor.documents.values = {"n": 4}
         editor.documents.reanalyse()
         await editor.documents.current(URI)
 

@@ -18,6 +18,7 @@ def test_a_buffer_says_what_it_is_and_takes() -> None:
     """)
     assert hovered(text) == (
         "```python\ns: (32, 64) float16 shared\n```\n\n2048 elements, 4 KiB per block"
+        "\n\n`s[0…31, 0…63]` of (32, 64)"
     )
 
 

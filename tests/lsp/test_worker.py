@@ -15,6 +15,7 @@ from tests.lsp.asking import in_launch
 from tests.support.markers import kernel_text
 from tilelang_lsp.analysis import analyse
 from tilelang_lsp.catalogue import read_catalogue
+from tilelang_lsp.options import Options
 from tilelang_lsp.worker import Worker, WorkerFailed
 
 TEXT = kernel_text(in_launch("T.copy(missing, C)"))
@@ -28,7 +29,7 @@ def worker() -> Iterator[Worker]:
 
 
 def test_it_gives_what_analyse_gives(worker: Worker) -> None:
-    assert asyncio.run(worker.analyse(TEXT, "k.py", {}, None)) == analyse(TEXT, "k.py")
+    assert asyncio.run(worker.analyse(TEXT, "k.py", Options())) == analyse(TEXT, "k.py")
 
 
 def test_it_knows_the_language(worker: Worker) -> None:
@@ -41,7 +42,7 @@ def test_a_dead_process_fails_one_request_and_is_replaced(worker: Worker) -> Non
         assert worker._process is not None
         worker._process.kill()
         worker._process.wait()
-        assert (await worker.analyse(TEXT, "k.py", {}, None)).diagnostics
+        assert (await worker.analyse(TEXT, "k.py", Options())).diagnostics
 
     asyncio.run(story())
 
@@ -50,16 +51,16 @@ def test_what_takes_too_long_is_ended() -> None:
     # A timeout so short that the process is still starting.
     worker = Worker(timeout=0.001)
     with pytest.raises(WorkerFailed, match="took too long"):
-        asyncio.run(worker.analyse(TEXT, "k.py", {}, None))
+        asyncio.run(worker.analyse(TEXT, "k.py", Options()))
     worker.stop()
 
 
 def test_a_cancelled_request_does_not_answer_the_next(worker: Worker) -> None:
     async def story() -> None:
-        first = asyncio.ensure_future(worker.analyse("tilelang = 1", "first.py", {}, None))
+        first = asyncio.ensure_future(worker.analyse("tilelang = 1", "first.py", Options()))
         await asyncio.sleep(0)
         first.cancel()
-        assert (await worker.analyse(TEXT, "second.py", {}, None)).path == "second.py"
+        assert (await worker.analyse(TEXT, "second.py", Options())).path == "second.py"
 
     asyncio.run(story())
 

@@ -186,3 +186,20 @@ def test_determine_target(monkeypatch: pytest.MonkeyPatch) -> None:
     assert devices.determine_target({"kind": "cpu"}, return_object=True) == Target("cpu")
     monkeypatch.setenv("TILELANG_DEFAULT_TARGET", '{"kind": "cuda", "arch": "sm_80"}')
     assert str(devices.resolve(None).target) == "cuda:sm_80"
+
+
+@pytest.mark.parametrize("spelled", ["cuda", " CUDA ", {"kind": "cuda"}])
+def test_a_kind_alone_is_the_first_gpu_of_that_kind(
+    spelled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "probes", lambda: (H200, Probe("hip"), Probe("metal")))
+    resolved = devices.resolve(spelled)
+    assert str(resolved.target) == "cuda:sm_90a"
+    assert resolved.remark() is None
+
+
+@pytest.mark.parametrize("probe", [Probe("cuda"), HIDDEN])
+def test_a_kind_alone_needs_a_gpu(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "probes", lambda: (probe,))
+    with pytest.raises(CompileError, match="names no architecture"):
+        devices.resolve("cuda")

@@ -14,10 +14,10 @@ from tilelang.cli.specialise import specialise
 from tilelang.pipeline import PIPELINE
 from tilelang.target import Target
 from tilelang_diagnostics import Diagnostic, Severity, error_for
-from tilelang_trace import record as recording
+from tilelang_trace import recorder as recording
 from tilelang_trace.model import Trace
 from tilelang_trace.ndjson import load
-from tilelang_trace.record import FIRST, record
+from tilelang_trace.recorder import FIRST, record
 
 KERNEL = """
 import tilelang.language as T

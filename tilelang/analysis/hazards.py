@@ -61,9 +61,11 @@ class Unordered:
 
 @dataclass(slots=True)
 class BarrierPlan:
-    """What goes before which node; `unordered` is what has no place for a barrier."""
+    """What goes before which node, and the two accesses it keeps apart; `unordered` is what has no
+    place for a barrier."""
 
     before: dict[Node, Barrier] = field(default_factory=dict)
+    hazards: dict[Node, tuple[Access, Access]] = field(default_factory=dict)
     unordered: list[Unordered] = field(default_factory=list)
     queries: int = 0
 
@@ -78,9 +80,9 @@ def plan_barriers(tree: LaunchTree, uniform: Divergence) -> BarrierPlan:
 
 
 class _NeedsBarrier(Exception):
-    def __init__(self, node: Node, level: Level) -> None:
+    def __init__(self, node: Node, level: Level, first: Access, second: Access) -> None:
         super().__init__()
-        self.node, self.level = node, level
+        self.node, self.level, self.hazard = node, level, (first, second)
 
 
 _Path = tuple[Node, ...]
@@ -102,6 +104,7 @@ class _Planner:
         while (found := self._conflict_left()) is not None:
             found.node = self._before_preparation(found.node)
             region = self._regions[found.node]
+            self.plan.hazards[found.node] = found.hazard
             if found.level is Level.WARP:
                 self.plan.before[found.node] = Barrier("warp", mask=region.mask)
             elif region.kind == "warps":
@@ -157,14 +160,15 @@ class _Planner:
                 elif node.meets and region.kind == "warps" and node.meets == region.count:
                     state.meet("block")
             case Loop():
-                self._touch(node.condition, state, path)
                 self._loop(node, state, path, region)
             case Branch():
-                self._touch(node.reads, state, path)
                 self._branch(node, state, path, region)
 
-    def _touch(self, accesses: Sequence[Access], state: State, path: _Path) -> None:
-        """Check accesses against what is pending, then remember them."""
+    def _touch(
+        self, accesses: Sequence[Access], state: State, path: _Path, inside: bool = False
+    ) -> None:
+        """Check accesses against what is pending, then remember them; `inside` says that what is
+        below the last node of `path` comes after them."""
         # TMA and what it meets are kept apart by mbarriers, which the author places.
         now = [self.moved.now(a) for a in accesses if a.queue not in _BY_AUTHOR]
         for access in now:
@@ -173,7 +177,7 @@ class _Planner:
             if access.queue is not None:
                 state.start(access)
             else:
-                state.add(Item(access, path, len(path) - 1))
+                state.add(Item(access, path, len(path) if inside else len(path) - 1))
 
     def _check(self, access: Access, state: State, path: _Path) -> None:
         for item in state.pending.values():
@@ -195,11 +199,13 @@ class _Planner:
     def _need(self, node: Node, first: Access, second: Access, level: Level) -> None:
         kind = self._regions[node].kind
         if kind == "none" or (kind == "lanes" and level is Level.BLOCK):
+            if second.is_tensor:
+                return  # blocks meet there, too: who tells threads apart orders them himself
             found = Unordered(first, second)
             if found not in self.plan.unordered:
                 self.plan.unordered.append(found)
             return
-        raise _NeedsBarrier(node, level)
+        raise _NeedsBarrier(node, level, first, second)
 
     # --- branches, and code that only some threads run ---
 
@@ -207,6 +213,7 @@ class _Planner:
         if not self.uniform.is_uniform(node.condition):
             self._divergent(node, state, path, region)
             return
+        self._touch(node.reads, state, path, inside=True)
         other = state.copy()
         with self.moved.under(node.condition, True):
             self._block(node.then, state, path, region)
@@ -217,6 +224,8 @@ class _Planner:
     def _divergent(self, node: Branch | Loop, state: State, path: _Path, region: Region) -> None:
         """To the threads that do not run it, it is one statement."""
         if self._groups.crosses(node):
+            reads = node.condition if isinstance(node, Loop) else node.reads
+            self._touch(reads, state, path)
             self._signalling(node, state, path, region)
             return
         self._touch(tuple(self._unit(node, ())), state, path)
@@ -231,6 +240,8 @@ class _Planner:
             # What a group that signals elsewhere touches here meets what it does there.
             key = self._groups.key(node, side)
             own = self._own_state(key, state, path) if self._groups.signal(key) else State()
+            if not self._groups.signal(key):
+                self._touch(node.reads, own, path, inside=True)
             with self.moved.under(node.condition, side):
                 self._block(nodes, own, path, inner)
 
@@ -282,6 +293,7 @@ class _Planner:
             self._touch(tuple(self._unit(node, ())), state, path)
             self._plain_inside(node, path, region)
         else:
+            self._touch(node.condition, state, path, inside=True)
             self._eventful(node, state, path, region)
 
     def _is_eventful(self, nodes: Sequence[Node]) -> bool:
@@ -304,7 +316,7 @@ class _Planner:
             return
         with self.moved.inside(node):
             self._block(node.body, State(), path, region)
-            units = [(n, tuple(self._unit(n, ()))) for n in node.body]
+            units = [(n, tuple(map(self.moved.now, self._unit(n, ())))) for n in node.body]
             for _, earlier in units:
                 for later_node, later in units:
                     for x in earlier:

@@ -1,5 +1,7 @@
 """Which elements of shared memory does each statement of one thread touch, and in which order?
 
+Shared memory is that of the block, and each tensor that a launch both writes and reads.
+
 `launch_tree` reads the body of a launch, at stage `device`, into a tree of small Python values:
 leaves with their accesses and what they do to order, loops, branches. Places are byte offsets
 from the start of the memory a buffer lives in: the buffer itself, or the dynamic arena once
@@ -14,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.device_op import DeviceOp, Queue
+from tilelang.ir.device_op import DeviceOp, Operand, Queue
 from tilelang.ir.device_ops import SHARED_OFFSET, constants_of, op_of_call
 from tilelang.ir.flatten import flat_index
 from tilelang.ir.visit import collect, statements, storage_roots, substitute
@@ -47,6 +49,11 @@ class Access:
     def name(self) -> str:
         """The buffer, as the author called it."""
         return str(self.buffer.name)
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether other blocks reach it, too."""
+        return str(self.buffer.scope()) == "global"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +92,8 @@ class Leaf:
     meets: int = 0
     # It only says something of registers, for the products after it.
     prepares: bool = False
+    # The end of the body of a loop, where its condition is looked at again.
+    closes: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -170,13 +179,28 @@ class _Reader:
     _views: Mapping[Any, Any] = field(default_factory=dict)
     _offsets: dict[Any, int] = field(default_factory=dict)
     _memories: dict[Any, Any] = field(default_factory=dict)
+    _tensors: frozenset[Any] = frozenset()
 
     def __post_init__(self) -> None:
         self._views = storage_roots(self.root)
+        self._tensors = self._read_and_written()
         for stmt in collect(self.root, tirx.AllocBuffer):
             offset = stmt.annotations.get(SHARED_OFFSET)
             if offset is not None:
                 self._offsets[stmt.buffer] = int(offset)
+
+    def _read_and_written(self) -> frozenset[Any]:
+        """The tensors through which threads may hand each other numbers."""
+        read = {load.source for load in collect(self.root, tirx.TensorLoad)}
+        written = {stmt.buffer for stmt in collect(self.root, tirx.BufferStore)}
+        for call in collect(self.root, tirx.Call):
+            for arg, access in _regions(call):
+                if access != "write":
+                    read.add(arg.source)
+                if access != "read":
+                    written.add(arg.source)
+        roots = [{self._views.get(b, b) for b in buffers} for buffers in (read, written)]
+        return frozenset(b for b in roots[0] & roots[1] if str(b.scope()) == "global")
 
     def block(self, stmt: Any) -> tuple[Node, ...]:
         found: list[Node] = []
@@ -193,10 +217,12 @@ class _Reader:
             free = attrs.ROUNDS in s.annotations or _is_vector(s)
             head = self._reads(s.min, s.span) + self._reads(s.extent, s.span)
             body, own = self._repeated(s.body)
+            body = (*body, *_looked_at_again(s.extent, self._reads(s.extent, s.span)))
             return [Loop(s, s.loop_var, s.min, s.extent, body, head, free, own)]
         if isinstance(s, tirx.While):
             body, own = self._repeated(s.body)
             test = self._reads(s.condition, s.span)
+            body = (*body, *_looked_at_again(s.condition, test))
             return [Loop(s, None, None, None, body, test, False, own)]
         if isinstance(s, tirx.IfThenElse):
             orelse = () if s.else_case is None else self.block(s.else_case)
@@ -268,7 +294,7 @@ class _Reader:
         for position, arg in enumerate(call.args):
             if not isinstance(arg, tirx.TensorRegion) or self._memory(arg.source) is None:
                 continue
-            row = op.operands[position] if op and position < len(op.operands) else None
+            row = _operand(op, position)
             queue = op.queue if op and row and row.asynchronous else None
             mins = [r.min for r in arg.region]
             extent = _extent_of(arg)
@@ -318,10 +344,27 @@ class _Reader:
     def _memory(self, buffer: Any) -> Any:
         """What a buffer of shared memory is a part of, None for other memory."""
         root = self._views.get(buffer, buffer)
-        if str(root.scope()) not in SHARED_SCOPES:
+        if str(root.scope()) not in SHARED_SCOPES and root not in self._tensors:
             return None
         # One Python object per memory: nodes handed out twice are two objects.
         return ARENA if root in self._offsets else self._memories.setdefault(root, root)
+
+
+def _looked_at_again(condition: Any, reads: tuple[Access, ...]) -> tuple[Leaf, ...]:
+    return (Leaf(condition, reads, closes=True),) if reads else ()
+
+
+def _operand(op: DeviceOp | None, position: int) -> Operand | None:
+    return op.operands[position] if op and position < len(op.operands) else None
+
+
+def _regions(call: Any) -> Iterator[tuple[Any, str]]:
+    """The regions a call touches, and how."""
+    op = op_of_call(call)
+    for position, arg in enumerate(call.args):
+        if isinstance(arg, tirx.TensorRegion):
+            row = _operand(op, position)
+            yield arg, "update" if row is None else row.access
 
 
 def _event(op: DeviceOp, call: Any) -> Event | None:

@@ -2,7 +2,8 @@
 
 A name or a private buffer is divergent when something assigned to it may differ between threads,
 or when only some threads assign it. Memory that all threads share reads the same at the same
-place: what one thread may be writing meanwhile is kept apart by barriers.
+place: what one thread may be writing meanwhile is kept apart by barriers. While there are tiles,
+an element of a fragment is one number, whoever holds it, and iterations of a parallel loop differ.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from tilelang.ir import attrs, tirx
 from tilelang.ir.device_ops import op_of_call
+from tilelang.ir.homes import FRAGMENT
 from tilelang.ir.visit import collect, storage_roots
 
 
@@ -49,7 +51,8 @@ class Uniformity:
                         self._divergent.add(s.node.var)
                 self._statement(s.body, some)
             case "For":
-                if self.diverges(s.min) or self.diverges(s.extent):
+                shared_out = attrs.PARALLEL in s.annotations
+                if shared_out or self.diverges(s.min) or self.diverges(s.extent):
                     some = True
                     self._divergent.add(s.loop_var)
                 self._statement(s.body, some)
@@ -72,7 +75,8 @@ class Uniformity:
 
     def _private(self, buffer: Any) -> None:
         root = self._root(buffer)
-        if str(root.scope()).startswith("local"):
+        scope = str(root.scope())
+        if scope.startswith("local") and scope != FRAGMENT:
             self._divergent.add(root)
 
     def _written_by_calls(self, e: Any) -> None:

@@ -86,10 +86,12 @@ def check_function(
     complete: bool = True,
     select: Collection[str] = (),
     target: str | None = None,
+    with_layouts: bool = True,
 ) -> tuple[Diagnostic, ...]:
     """Everything the checks find; `complete` says that no statement had to be left out.
 
-    `select` names the codes of what is only said on request.
+    `select` names the codes of what is only said on request. Layouts take longer than everything
+    else together: an editor asks for them later.
     """
     asked = tuple(check for code, check in ON_REQUEST.items() if code in select)
     found: dict[Diagnostic, None] = {}
@@ -98,14 +100,18 @@ def check_function(
             continue
         found.update(dict.fromkeys(check(function)))
     if target is not None:
-        found.update(dict.fromkeys(check_for_target(function, target, select, complete=complete)))
+        late = () if with_layouts else (layouts.check,)
+        found.update(
+            dict.fromkeys(check_for_target(function, target, select, complete=complete, skip=late))
+        )
     return tuple(found)
 
 
 def check_for_target(
-    function: Function, target: str, select: Collection[str] = (), *, complete: bool = True
-) -> tuple[Diagnostic, ...]:
+    function: Function, target: str, select: Collection[str] = (), *, complete: bool = True,
+    skip: Collection[Callable[..., Iterator[Diagnostic]]] = (),
+) -> tuple[Diagnostic, ...]:  # fmt: skip
     """What only the target decides: for kernels traced before one was chosen."""
     asked = tuple(check for code, check in TARGET_ON_REQUEST.items() if code in select)
     checks = (c for c in (*TARGET_CHECKS, *asked) if complete or c not in NEED_COMPLETE)
-    return tuple(d for check in checks for d in check(function, target))
+    return tuple(d for check in checks if check not in skip for d in check(function, target))

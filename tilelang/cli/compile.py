@@ -8,7 +8,7 @@ import click
 
 from tilelang.cli.arguments import KernelSpec, set_option
 
-EMIT = ("program", "ir", "layouts", "source", "cuda", "ptx", "sass", "cubin", "so", "dir")
+EMIT = ("program", "ir", "layouts", "source", "cuda", "ptx", "sass", "cubin", "metal", "so", "dir")
 
 
 @click.command("compile")
@@ -22,7 +22,8 @@ EMIT = ("program", "ir", "layouts", "source", "cuda", "ptx", "sass", "cubin", "s
 @click.option(
     "--emit", type=click.Choice(EMIT), help="What to show: the kernel as it was read, the IR after "
     "the last pass, the inferred layouts, or the generated code, which for CUDA is cuda; ptx, sass "
-    "(machine code as text) and cubin are what becomes of that. so is a shared object that runs "
+    "(machine code as text) and cubin are what becomes of that. metal is one text with all that it "
+    "needs, as Apple's compiler and newLibraryWithSource take it. so is a shared object that runs "
     "with only apache-tvm-ffi installed, dir a folder with that and everything it was made from. "
     "Without it, only diagnostics are shown.",
 )  # fmt: skip

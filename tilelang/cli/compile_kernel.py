@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import click
 
@@ -15,6 +15,7 @@ from tilelang.cli.specialise import Specialised, specialise
 from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.device_artifact import DeviceArtifact
 from tilelang.compiler import effective_options, ir_text, lower_function
 from tilelang.language.settings import parse_settings
 from tilelang.options import PassConfigKey, make_options
@@ -54,14 +55,15 @@ def compile_kernel(wanted: Wanted) -> int:
         return _export(chosen, special, wanted)
     resolution = resolve(special.target)
     resolved = resolution.target
-    if wanted.emit in _OF_CUDA and resolved.kind != "cuda":
-        raise click.UsageError(f"--emit {wanted.emit} needs a CUDA target, and this is {resolved}: "
-                               "add --target cuda:sm_90a")  # fmt: skip
+    kind, word, example = _EMITTED_BY.get(wanted.emit or "", (resolved.kind, "", ""))
+    if resolved.kind != kind:
+        raise click.UsageError(f"--emit {wanted.emit} needs a {word} target, and this is "
+                               f"{resolved}: add --target {example}")  # fmt: skip
     if wanted.emit != "program":
         say_auto(resolution)
     if wanted.emit == "layouts":
         found: str | bytes | None = _layouts(special, resolved, wanted.as_json)
-    elif wanted.emit in _OF_CUDA:
+    elif wanted.emit in _EMITTED_BY:
         found = _device_code(special, resolved, wanted.emit)
     else:
         found = _emit(special, resolved, wanted.emit or ("source" if wanted.output else None))
@@ -107,13 +109,20 @@ def _export(chosen: Chosen, special: Specialised, wanted: Wanted) -> int:
     return 0
 
 
-_OF_CUDA = ("cuda", "ptx", "sass", "cubin")
+# What only a target of a kind has: the kind, what people call it, and one of them.
+_EMITTED_BY: Final = {
+    **dict.fromkeys(("cuda", "ptx", "sass", "cubin"), ("cuda", "CUDA", "cuda:sm_90a")),
+    "metal": ("metal", "Metal", "metal:apple9"),
+}
 
 
 def _device_code(special: Specialised, target: Target, what: str) -> str | bytes:
     compiled = build(special.function, target, special.options).compiled
     show(compiled.diagnostics)
     artifact = compiled.artifact
+    if what == "metal":
+        assert isinstance(artifact, DeviceArtifact)
+        return artifact.code.object.decode()
     assert isinstance(artifact, CudaArtifact)
     (binary,) = artifact.binaries
     match what:
@@ -159,6 +168,8 @@ def _size_text(artifact: Artifact) -> str:
             return f"{len(artifact.object_code)} bytes"
         case CudaArtifact():
             return ", ".join(f"{len(b.cubin)} bytes for {b.arch}" for b in artifact.binaries)
+        case DeviceArtifact():
+            return f"{len(artifact.code.object)} bytes"
         case _ as never:
             assert_never(never)
 

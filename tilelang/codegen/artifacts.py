@@ -6,5 +6,6 @@ from typing import TypeAlias
 
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.device_artifact import DeviceArtifact
 
-Artifact: TypeAlias = "CpuArtifact | CudaArtifact"
+Artifact: TypeAlias = "CpuArtifact | CudaArtifact | DeviceArtifact"

@@ -14,6 +14,7 @@ from tilelang.ir import build, tirx
 from tilelang.ir.attrs import short_name
 from tilelang.ir.device_op import DeviceOp, Operand
 from tilelang.ir.device_ops import constants_of, op_of_call
+from tilelang.ir.device_support import lacking
 from tilelang.ir.intrinsics import FAST
 from tilelang.ir.spans import from_tir
 
@@ -70,6 +71,11 @@ class Calls:
         x.headers[op.header] = None
         self.cooperative = self.cooperative or op.group == "grid"
         attrs = constants_of(e)
+        reason = lacking(op, x.dialect.name)
+        if reason is not None:
+            raise self._unsupported(f"T.{op.name} ({reason})", e)
+        if x.dialect.refuses is not None and (less := x.dialect.refuses(op, e)) is not None:
+            raise self._unsupported(f"T.{op.name} {less}", e)
         problems = op.problems(len(e.args), attrs)
         if problems:
             raise self._unsupported("; ".join(problems), e)

@@ -167,9 +167,10 @@ class Expressions:
                 return f"{value & 0xFFFFFFFF}u"
             case "int64":
                 smallest = value == -(1 << 63)
-                return "(-9223372036854775807ll - 1)" if smallest else f"{value}ll"
+                long = self.dialect.long_suffix
+                return f"(-9223372036854775807{long} - 1)" if smallest else f"{value}{long}"
             case "uint64":
-                return f"{value & 0xFFFFFFFFFFFFFFFF}ull"
+                return f"{value & 0xFFFFFFFFFFFFFFFF}u{self.dialect.long_suffix}"
             case _:
                 return f"{self.type_name(dtype, node)}({value})"
 

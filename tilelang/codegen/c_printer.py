@@ -115,7 +115,9 @@ class CPrinter:
 
     def _unroll(self, s: Any) -> str:
         factor = s.annotations.get(attrs.LOOP_ATTR_PREFIX + "unroll_factor")
-        return self.dialect.unroll if factor is None else f"{self.dialect.unroll} {int(factor)}"
+        if factor is None:
+            return self.dialect.unroll
+        return self.dialect.unroll_by.format(factor=int(factor))
 
     def _end(self, s: Any) -> str:
         low, extent = build.int_value(s.min), build.int_value(s.extent)
@@ -249,6 +251,10 @@ class CPrinter:
                 self.line(f"{type_} {self.names.declare(buffer)};", s)
             case "local":
                 self._declare(self.dialect.local, buffer, type_, count, LOCAL_ALIGN, s)
+            case "local.matrix" if self.dialect.matrices:
+                self._declare(self.dialect.matrices, buffer, type_, count, LOCAL_ALIGN, s)
+            case "shared" if not self.dialect.static_shared:
+                self._dynamic_shared(buffer, type_, count * element_bytes(dtype), s)
             case "shared" | "shared.barrier" | "shared.cluster_barrier":
                 self._static_shared(buffer, type_, count, dtype, s)
             case "shared.dyn":
@@ -278,8 +284,9 @@ class CPrinter:
         self.arena_bytes = max(self.arena_bytes, start + size)
         self.arena = self.arena or self.names.fresh("shared_memory")
         name = self.names.declare(buffer)
-        place = self.arena if start == 0 else f"{self.arena} + {start}"
-        self.line(f"{type_}* {name} = ({type_}*)({place});", s)
+        place = f"({self.arena})" if start == 0 else f"({self.arena} + {start})"
+        pointer = self.dialect.pointer(type_, str(buffer.scope()))
+        self.line(f"{pointer} {name} = {self.dialect.cast(pointer, place)};", s)
 
     def _decl(self, s: Any) -> None:
         """A view: a pointer to the storage of another buffer, or to an address."""
@@ -287,12 +294,13 @@ class CPrinter:
         type_ = self.x.memory_type(parse(str(buffer.dtype)), s)
         data = self.x.expr(s.data, PRODUCT)
         source = storage_of(s)
+        pointer = self.dialect.pointer(type_, str(buffer.scope()))
         if source is not None:
             self.x.written.add(source)
             self.x.storage[buffer] = source
             same = parse(str(source.dtype)) == parse(str(buffer.dtype))
-            data = data if same else f"({type_}*){data}"
-        self.line(f"{type_}* {self.names.declare(buffer)} = {data};", s)
+            data = data if same else self.dialect.cast(pointer, data)
+        self.line(f"{pointer} {self.names.declare(buffer)} = {data};", s)
 
 
 def spans_of(node: Any) -> tuple[Span, ...]:

@@ -60,16 +60,11 @@ class CudaArtifact:
     @property
     def shared_memory_bytes(self) -> int:
         """Shared memory of a block, static and dynamic, of its largest kernel."""
-        return max((x.static_shared + x.dynamic_shared for x in self.launches), default=0)
+        return self.device.shared_memory_bytes
 
     def alignments(self) -> dict[str, int]:
         """What the code assumes of the address of each buffer argument, in bytes."""
-        found: dict[str, int] = {}
-        for launch in self.launches:
-            for param in launch.params:
-                if param.kind == "buffer":
-                    found[param.source] = max(param.alignment, found.get(param.source, 1))
-        return found
+        return self.device.alignments()
 
     def binary_for(self, capability: tuple[int, int]) -> CudaBinary | None:
         """The most specific binary that runs on a device; None if none does."""

@@ -114,6 +114,20 @@ class DeviceSource:
     def text(self) -> str:
         return self.source.text
 
+    @property
+    def shared_memory_bytes(self) -> int:
+        """Shared memory of a block, static and dynamic, of its largest kernel."""
+        return max((x.static_shared + x.dynamic_shared for x in self.launches), default=0)
+
+    def alignments(self) -> dict[str, int]:
+        """What the code assumes of the address of each buffer argument, in bytes."""
+        found: dict[str, int] = {}
+        for launch in self.launches:
+            for param in launch.params:
+                if param.kind == "buffer":
+                    found[param.source] = max(param.alignment, found.get(param.source, 1))
+        return found
+
     def manifest(self) -> dict[str, Any]:
         """Everything but the text, as JSON values."""
         return {

@@ -6,12 +6,13 @@ method of the printer that a dialect's subclass overrides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from tilelang.dtypes import DType
 from tilelang.dtypes import dtype as dtype_of
+from tilelang.ir.device_op import DeviceOp
 
 # Formats that no C-like language computes with: arithmetic happens in float.
 STORAGE_ONLY: Final = (
@@ -40,11 +41,23 @@ class Dialect:
     - `maths`: TIRX operator, without its namespace -> function in `tl`.
     - `indices`: thread tag -> expression. `reserved`: names no variable may have.
     - `kernel`: the head of a kernel, from `{name}`, `{threads}`, `{params}`.
+    - `buffer_param`, `value_param`, `map_param`: parameters, from `{name}`, `{number}`, and
+      `{constant}`, `{type}`, `{restrict}`; `launch_params` follow those of the kernel's own.
     - `static_shared`, `arena`, `local`: declarations, from `{type}`, `{name}`, `{count}`,
-      `{align}`.
+      `{align}`, the arena from `{name}` and `{bytes}`.
+    - `spaces`: scope of a buffer -> what stands before the type of a pointer into it.
+    - `pointer_cast`: a pointer made another, from `{type}` and `{place}`. `long_suffix`: of a
+      literal of 64 bits, in lower case. `unroll_by`: before a loop unrolled `{factor}` times.
+    - `static_shared` is "" where only one array of shared memory is declared, the arena.
+    - `matrices`: a declaration of matrices that a warp holds together.
+    - `foreign`: whether kernels written in this language may stand among generated ones.
+    - `refuses`: what the language lacks of a call of a device operation that it has, if anything.
+
+    `name` is the kind of target that is printed for, `language` what people call the language.
     """
 
     name: str
+    language: str
     extension: str
     types: Mapping[str, str]
     type_headers: Mapping[str, str]
@@ -54,10 +67,33 @@ class Dialect:
     static_shared: str
     arena: str
     local: str
+    buffer_param: str = "{constant}{type}* {restrict}{name}"
+    value_param: str = "const {type} {name}"
+    map_param: str = "const __grid_constant__ tl::tensor_map {name}"
+    launch_params: tuple[str, ...] = ()
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    matrices: str = ""
+    pointer_cast: str = ""
+    long_suffix: str = "ll"
+    foreign: bool = False
     restrict: str = "__restrict__"
     unroll: str = "#pragma unroll"
+    unroll_by: str = "#pragma unroll {factor}"
+    refuses: Callable[[DeviceOp, Any], str | None] | None = None
     include: str = "#include <tl/{header}>"
     reserved: frozenset[str] = field(default_factory=frozenset)
+
+    def pointer(self, type_: str, scope: str) -> str:
+        """The type of a pointer to elements of `type_` in memory of `scope`."""
+        space = self.spaces.get(scope)
+        return f"{type_}*" if space is None else f"{space} {type_}*"
+
+    def cast(self, pointer: str, place: str) -> str:
+        """An address `place` as a `pointer`."""
+        if self.pointer_cast:
+            bare = place[1:-1] if place.startswith("(") and place.endswith(")") else place
+            return self.pointer_cast.format(type=pointer, place=bare)
+        return f"({pointer}){place}"
 
     def type_name(self, dtype: DType) -> str | None:
         """The type of a value of `dtype` in a register; None if there is none."""

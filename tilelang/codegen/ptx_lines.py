@@ -23,25 +23,41 @@ def source_line(ptx: str, number: int, file_name: str) -> int | None:
         place = _LOC.match(text)
         if place is None:
             continue
-        for index, line in ((place[1], place[2]), *_INLINED.findall(place[3])):
-            if index in ours:
-                return int(line)
+        line = _line_of(place, ours)
+        if line is not None:
+            return line
     return None
 
 
 def source_lines(ptx: str, file_name: str) -> list[int | None]:
-    """For each line of PTX, the line of `file_name` it is from."""
+    """For each line of PTX, the line of `file_name` it is from.
+
+    Line 0 is what the compiler says of code that several lines share: it is the first one's that
+    comes after it.
+    """
     ours = {index for index, path in _FILE.findall(ptx) if Path(path).name == file_name}
     found: list[int | None] = []
     current: int | None = None
+    shared: int | None = None  # where code begins that waits for its line
     for text in ptx.splitlines():
         place = _LOC.match(text)
         if place is not None:
-            for index, line in ((place[1], place[2]), *_INLINED.findall(place[3])):
-                if index in ours:
-                    current = int(line)
-                    break
+            line = _line_of(place, ours)
+            if line == 0:
+                current, shared = None, len(found) if shared is None else shared
+            elif line is not None:
+                if shared is not None:
+                    found[shared:] = [line] * (len(found) - shared)
+                    shared = None
+                current = line
         elif text.startswith(".visible") or text.strip() == "}":
-            current = None
+            current = shared = None
         found.append(current)
     return found
+
+
+def _line_of(place: re.Match[str], ours: set[str]) -> int | None:
+    for index, line in ((place[1], place[2]), *_INLINED.findall(place[3])):
+        if index in ours:
+            return int(line)
+    return None

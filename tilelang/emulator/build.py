@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilelang.backends import Backend, find_backend
+from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.device_artifact import DeviceArtifact, DeviceCode
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.compiler import Compiled, effective_options, ir_text, lower_function
 from tilelang.emulator.kernel import EmulatedKernel
@@ -30,7 +33,8 @@ def build_emulated(
 
     C++ is compiled at the first call.
     """
-    if target.kind != "cuda":
+    backend = find_backend(target.kind)
+    if backend is None or not backend.dialect:
         raise needs_gpu_target(target)
     addresses = refused_addresses(function)
     if addresses:
@@ -39,13 +43,12 @@ def build_emulated(
     with guarded(f"compiling {function.name} for {target}", function.span):
         lowered = lower_function(function, target, options)
         raise_for(lowered.diagnostics)
-        device = print_device(lowered.func, options)
+        device = print_for(backend, lowered.func, options)
         refused = refusals(device)
         if refused:
             raise error_for(refused)
-        compiled = Compiled(
-            CudaArtifact(device), target, ir_text(lowered.func), lowered.diagnostics
-        )
+        artifact = artifact_of(device, target, backend.words().extension)
+        compiled = Compiled(artifact, target, ir_text(lowered.func), lowered.diagnostics)
     warn(compiled.diagnostics)
     return Built(compiled, EmulatedKernel(device, function, settings), False)
 
@@ -67,11 +70,18 @@ def refused_addresses(function: Function) -> tuple[Diagnostic, ...]:
     )
 
 
-def print_device(func: Any, options: CompileOptions) -> DeviceSource:
+def print_for(backend: Backend, func: Any, options: CompileOptions) -> DeviceSource:
     """The source of a function at stage `device`; raises CompileError."""
-    from tilelang.codegen.cuda import CudaError, print_cuda
+    from tilelang.codegen.device_printer import PrintError, print_device
 
     try:
-        return print_cuda(func, index_bits=options.index_bits)
-    except CudaError as refused:
+        return print_device(func, backend.words(), index_bits=options.index_bits)
+    except PrintError as refused:
         raise error_for(refused.diagnostics) from None
+
+
+def artifact_of(device: DeviceSource, target: Target, suffix: str) -> Artifact:
+    """A printed kernel that no compiler of its device has seen."""
+    if target.kind == "cuda":
+        return CudaArtifact(device)
+    return DeviceArtifact(device, str(target), suffix, DeviceCode())

@@ -31,6 +31,8 @@ class Region:
     name: str
     address: int
     bytes: int
+    # Nobody gave it values: a result, or memory of the kernel's own.
+    is_fresh: bool = False
 
 
 class Memory:
@@ -55,7 +57,7 @@ class Memory:
     def copy_in(self) -> None:
         """Fill the file; memory nobody gave a value to holds nonsense, NaN for floats."""
         for region, offset in zip(self.regions, self.offsets, strict=True):
-            if region.address and region.bytes:
+            if region.address and region.bytes and not region.is_fresh:
                 data = ctypes.string_at(region.address, region.bytes)
             else:
                 data = b"\xff" * region.bytes
@@ -94,7 +96,8 @@ def write_call(
     number: dict[str, int] = {}
     for n, (region, offset) in enumerate(zip(memory.regions, memory.offsets, strict=True)):
         number[region.name] = n
-        lines.append(f"region {offset} {region.bytes} {int(region.name in written)} {region.name}")
+        flags = f"{int(region.name in written)} {int(region.is_fresh)}"
+        lines.append(f"region {offset} {region.bytes} {flags} {region.name}")
     for launch in device.launches:
         grid, block = launch.grid_of(names), launch.block
         sizes = " ".join(str(n) for n in (*grid, *block))

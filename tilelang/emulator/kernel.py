@@ -12,6 +12,7 @@ from tilelang.emulator.call import Region
 from tilelang.emulator.launch import launch
 from tilelang.emulator.settings import Emulator
 from tilelang.emulator.toolchain import find_compiler
+from tilelang.emulator.traffic import Checked
 from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
@@ -27,10 +28,18 @@ class EmulatedKernel:
     def __init__(self, device: DeviceSource, function: Function, settings: Emulator) -> None:
         self.device = device
         self.settings = settings
+        # What the last call counted, in checked mode.
+        self.checked: Checked | None = None
+        # Tensors that are allocated for what a call returns.
+        self._results: frozenset[str] = frozenset()
         signature = make_signature(function)
         self._parameters: tuple[Parameter, ...] = (*signature.slots, *signature.dims)
         # Tensors of the CPU, which a GPU would want aligned like this.
         self.place = Place("cpu", CudaArtifact(device).alignments())
+
+    def allocates(self, results: frozenset[str]) -> None:
+        """The tensors called `results` are allocated for each call, and hold nothing before."""
+        self._results = results
 
     def require_device(self) -> None:
         """Raise TL807 if there is no C++ compiler."""
@@ -50,11 +59,12 @@ class EmulatedKernel:
             if isinstance(parameter, Var)
         }
         tensors = [
-            Region(slot.name, int(value), bytes_of(parameter, sizes) if value else 0)
+            Region(slot.name, int(value), bytes_of(parameter, sizes) if value else 0,
+                   slot.name in self._results)
             for slot, parameter, value in zip(slots, self._parameters, values, strict=True)
             if isinstance(parameter, Buffer)
         ]
-        launch(self.device, names, tensors, self.settings)
+        self.checked = launch(self.device, names, tensors, self.settings)
 
     def _check(self, names: Mapping[str, Any]) -> None:
         for check in self.device.checks:

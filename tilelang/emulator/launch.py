@@ -19,7 +19,7 @@ from tilelang import options
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.host_expr import evaluate
 from tilelang.emulator.call import Memory, Region, write_call
-from tilelang.emulator.reports import findings, read_reports
+from tilelang.emulator.reports import code_lines, findings, read_reports
 from tilelang.emulator.settings import Emulator
 from tilelang.emulator.source import host_source, written_tensors
 from tilelang.emulator.toolchain import (
@@ -29,6 +29,7 @@ from tilelang.emulator.toolchain import (
     kernel_library,
     runtime_program,
 )
+from tilelang.emulator.traffic import TRAFFIC, Checked, traffic_of
 from tilelang.runtime.cpu_pool import available_cores
 from tilelang.runtime.programs import run_group
 from tilelang.runtime.tensors import size_text
@@ -41,8 +42,10 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
 
 def launch(
     device: DeviceSource, names: Mapping[str, Any], tensors: Sequence[Region], settings: Emulator
-) -> None:
+) -> Checked | None:
     """Run every launch of `device`, whose scalars, dims and buffers have the values `names`.
+
+    Returns what checked mode counted, None in plain mode.
 
     Raises CompileError for what went wrong in the kernel, and in checked mode for what could; the
     tensors are then as they were.
@@ -50,7 +53,7 @@ def launch(
     compiler = find_compiler()
     library = build_library(device, settings.check, compiler)
     program = build_runtime(compiler)
-    spaces = [Region(w.name, 0, int(evaluate(w.bytes, names))) for w in device.workspaces]
+    spaces = [Region(w.name, 0, int(evaluate(w.bytes, names)), True) for w in device.workspaces]
     with _memory(device.name, [*tensors, *spaces]) as memory:
         folder = memory.path.parent
         memory.copy_in()
@@ -60,12 +63,16 @@ def launch(
         status, output, errors = _run(program, call, device.name)
         if output:
             sys.stdout.write(output)
-        found = findings(read_reports(reports), device, library)
+        said = read_reports(reports)
+        lines = code_lines(said, device, library)
+        found = findings([r for r in said if r["kind"] != TRAFFIC], device, lines)
         if found:
             raise error_for(found)
         if status != 0:
             raise _died(device.name, status, errors)
         memory.copy_out(written_tensors(device))
+    counted = [r for r in said if r["kind"] == TRAFFIC]
+    return Checked(traffic_of(counted, device, lines)) if settings.check else None
 
 
 @contextmanager
@@ -107,7 +114,9 @@ def build_runtime(compiler: Compiler) -> Path:
 def build_library(device: DeviceSource, check: bool, compiler: Compiler) -> Path:
     """The library of a kernel; TL806 where its source cannot be compiled."""
     try:
-        return kernel_library(host_source(device), device.name, check, compiler)
+        return kernel_library(
+            host_source(device, check), device.name, check, compiler, device.dialect
+        )
     except CompilerError as error:
         raise failure(
             "TL806",

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.source_map import Line, shared_tiles
+from tilelang.emulator.source import local_arrays
 from tilelang.emulator.toolchain import symbolizer
 from tilelang.runtime.programs import output_of
 from tilelang_diagnostics import counted, diagnose
@@ -36,10 +37,10 @@ def read_reports(path: Path) -> tuple[Report, ...]:
 
 
 def findings(
-    reports: Sequence[Report], device: DeviceSource, library: Path
+    reports: Sequence[Report], device: DeviceSource, lines: Mapping[int, int]
 ) -> tuple[Diagnostic, ...]:
-    """One diagnostic per place and mistake."""
-    explain = _Explain(device, code_lines(reports, device, library))
+    """One diagnostic per place and mistake; `lines` are those of addresses."""
+    explain = _Explain(device, lines)
     found: dict[tuple[object, ...], Diagnostic] = {}
     for report in reports:
         made = explain.report(report)
@@ -77,11 +78,15 @@ class _Explain:
         self.device, self.lines = device, lines
         self.name = f"`{device.name}`"
         self.tiles = shared_tiles(device.source.lines)
+        self.locals = local_arrays(device)
         self.kinds: dict[str, Callable[[Report], Diagnostic]] = {
             "race": self.race, "inflight": self.inflight, "uninitialised": self.uninitialised,
             "outside": self.outside, "misaligned": self.misaligned, "fault": self.fault,
             "deadlock": self.deadlock, "divergence": self.divergence, "barrier": self.barrier,
             "assertion": self.assertion, "trap": self.trap, "refused": self.refused,
+            "between": self.between, "unfenced": self.unfenced, "busy": self.busy,
+            "held": self.held, "unwaited": self.unwaited, "overrun": self.overrun,
+            "index": self.index,
         }  # fmt: skip
 
     def report(self, report: Report) -> Diagnostic:
@@ -107,12 +112,90 @@ class _Explain:
             "others read",
         )  # fmt: skip
 
-    def uninitialised(self, r: Report) -> Diagnostic:
+    def between(self, r: Report) -> Diagnostic:
+        first, second = r["access"], r["other_access"]
         return self.made(
-            "TL732",
-            f"shared memory is read that nothing has written, in {self.tile(r)} of {self.name}",
-            r, "the read", help="write every element first (T.clear, T.fill)",
+            "TL735",
+            f"a {first} and a {second} of `{r['buffer']}` by different blocks of {self.name}, with "
+            "nothing that orders them",
+            r, f"the {first}", f"the {second}",
+            help="let each block write elements of its own, use T.atomic_add, or order the blocks: "
+            "T.sync_grid(), or a counter with a release and an acquire",
         )  # fmt: skip
+
+    def unfenced(self, r: Report) -> Diagnostic:
+        what = r.get("what", self.tile(r))
+        if what == "registers":
+            return self.made(
+                "TL736",
+                f"a matrix instruction of {self.name} uses registers that were written after the "
+                "last wgmma fence", r, "the instruction",
+                help="T.warpgroup_arrive() between the writes and the instruction",
+            )  # fmt: skip
+        return self.made(
+            "TL736",
+            f"an asynchronous engine uses {what} of {self.name}, written by a thread with no proxy "
+            "fence between",
+            r, "the engine starts", "the write",
+            help="T.fence_proxy_async() in the threads that write, before the barrier that lets "
+            "the engine start",
+        )  # fmt: skip
+
+    def busy(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL734",
+            f"a {r['access']} of {self.tile(r)} in {self.name} while an asynchronous operation has "
+            "yet to read it",
+            r, f"the {r['access']}", "what reads it",
+            help="wait for the operation first: T.wait_wgmma(0), or T.tma_store_wait()",
+        )  # fmt: skip
+
+    def held(self, r: Report) -> Diagnostic:
+        what = f"`{r['array']}`" if "array" in r else "registers"
+        return self.made(
+            "TL734",
+            f"a {r['access']} of {what} in {self.name} while a matrix instruction that uses them "
+            "has not been waited for",
+            r, f"the {r['access']}", "the instruction",
+            help="T.wait_wgmma(0) before the result is used",
+        )  # fmt: skip
+
+    def unwaited(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL734", f"a block of {self.name} ends while {r['text']} has yet to read its memory", r,
+            "the store", help="wait for it: T.tma_store_arrive() and T.tma_store_wait()",
+        )  # fmt: skip
+
+    def overrun(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL730",
+            f"a {r['access']} of {counted(int(r['bytes']), 'byte')} past the end of `{r['array']}` "
+            f"in {self.name}: byte {r['offset']} of {r['size']}",
+            r, f"the {r['access']}",
+            help="compare the index with the size of the buffer before the access",
+        )  # fmt: skip
+
+    def index(self, r: Report) -> Diagnostic:
+        line = self.line(r, "")
+        names = [n for n in self.locals if line is not None and _names(line, n)]
+        what = f"`{names[0]}`" if len(names) == 1 else "an array"
+        return self.made(
+            "TL730",
+            f"index {r['index']} of {what} in {self.name}, which each thread holds as "
+            f"{str(r['type']).strip(chr(39))}",
+            r, "the access", help="compare the index with the size of the buffer before the access",
+        )  # fmt: skip
+
+    def uninitialised(self, r: Report) -> Diagnostic:
+        if "array" in r:
+            text = f"`{r['array']}` of {self.name} is read where the thread has not written it"
+        elif "buffer" in r:
+            text = (f"memory is read that nothing has written, in {self.tile(r)} of {self.name}: "
+                    f"byte {r['offset']}")  # fmt: skip
+        else:
+            text = f"shared memory is read that nothing has written, in {self.tile(r)} of {self.name}"
+        return self.made("TL732", text, r, "the read",
+                         help="write every element first (T.clear, T.fill)")  # fmt: skip
 
     def outside(self, r: Report) -> Diagnostic:
         target = f"a {r['access']} of {counted(int(r['bytes']), 'byte')}"
@@ -207,6 +290,9 @@ class _Explain:
         if "thread" not in r or "block" not in r:
             return ()
         other = f" and thread {_triple(r['other_thread'])}" if "other_thread" in r else ""
+        if "other_block" in r:
+            place, there = _triple(r["block"]), _triple(r["other_block"])
+            return (f"thread {_triple(r['thread'])} of block {place}{other} of block {there}",)
         return (f"thread {_triple(r['thread'])}{other} of block {_triple(r['block'])}",)
 
     def tile(self, r: Report) -> str:

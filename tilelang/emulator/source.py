@@ -13,6 +13,7 @@ from typing import Final
 
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.source_map import Line
+from tilelang.emulator.metal_source import metal_entries, metal_lines
 from tilelang_diagnostics import diagnose
 from tilelang_diagnostics.model import Diagnostic
 
@@ -24,19 +25,31 @@ REFUSED: Final = frozenset({
 _ARENA: Final = re.compile(
     r"extern __shared__ __align__\(\d+\) unsigned char (\w+)\[\];"
 )  # fmt: skip
+# As the printer declares an array of a thread.
+_LOCAL: Final = re.compile(
+    r"^\s+(?:__align__|alignas)\(\d+\) (?!threadgroup)[\w:<>, ]+ (\w+)\[\d+\];$"
+)
 _STORE: Final = re.compile(r"\btl::tma_(?:store|reduce_add)\b")
 _CALL: Final = re.compile(r"\btl::(\w+)")
 
 
-def host_source(source: DeviceSource) -> str:
-    """The C++ of a kernel."""
-    lines = [
-        _ARENA.sub(r"unsigned char* const \1 = ::tl::emulator::current->arena;", line.text)
-        for line in source.source.lines
-    ]
-    lines.append("#include <emulator/entry.h>")
-    lines += [f"TL_ENTER({launch.symbol})" for launch in source.launches]
-    return "".join(f"{line}\n" for line in lines)
+def host_source(source: DeviceSource, check: bool = False) -> str:
+    """The C++ of a kernel; for checked mode arrays of a thread are declared to the runtime."""
+    if source.dialect == "metal":
+        lines, entries = metal_lines(source), metal_entries(source.launches)
+    else:
+        lines = [
+            _ARENA.sub(r"unsigned char* const \1 = ::tl::emulator::current->arena;", line.text)
+            for line in source.source.lines
+        ]
+        entries = ["#include <emulator/entry.h>"]
+        entries += [f"TL_ENTER({launch.symbol})" for launch in source.launches]
+    if check:
+        lines = [
+            _LOCAL.sub(r'\g<0> ::tl::emulator::declare_local(\1, sizeof(\1), "\1");', line)
+            for line in lines
+        ]
+    return "".join(f"{line}\n" for line in (*lines, *entries))
 
 
 def refusals(source: DeviceSource) -> tuple[Diagnostic, ...]:
@@ -56,6 +69,12 @@ def written_tensors(source: DeviceSource) -> frozenset[str]:
     stored = "\n".join(line.text for line in source.source.lines if _STORE.search(line.text))
     found |= {m.source for m in source.maps if re.search(rf"\b{re.escape(m.name)}\b", stored)}
     return frozenset(found)
+
+
+def local_arrays(source: DeviceSource) -> tuple[str, ...]:
+    """Names of the arrays that threads hold."""
+    matches = (_LOCAL.match(line.text) for line in source.source.lines)
+    return tuple(m[1] for m in matches if m is not None)
 
 
 def _calls(source: DeviceSource) -> Iterator[tuple[str, Line]]:

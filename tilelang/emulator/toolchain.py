@@ -24,6 +24,9 @@ from tilelang import emulator, options
 from tilelang.runtime.cache import cache_root
 from tilelang.runtime.programs import command_of, find_program, output_of, run_group
 from tilelang.runtime.toolchain_cuda import HEADERS, headers_digest
+from tilelang.runtime.toolchain_metal import HEADERS as METAL_HEADERS
+from tilelang.runtime.toolchain_metal import find_clang
+from tilelang.runtime.toolchain_metal import headers_digest as metal_headers_digest
 from tilelang_diagnostics import failure
 
 CPP: Final = Path(emulator.__file__).parent / "cpp"
@@ -34,12 +37,22 @@ _RUNTIME_FLAGS: Final = ("-O3", "-march=native")
 _KERNEL_FLAGS: Final = ("-O1", "-w", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector")
 _CHECK_FLAGS: Final = {
     "gcc": ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
-            "--param=tsan-instrument-func-entry-exit=0"),
+            "--param=tsan-instrument-func-entry-exit=0", "-fsanitize=bounds",
+            "-fstack-reuse=none"),
     "clang": ("-fsanitize=thread", "-mllvm", "-tsan-distinguish-volatile", "-mllvm",
-              "-tsan-instrument-func-entry-exit=0"),
+              "-tsan-instrument-func-entry-exit=0", "-fsanitize=array-bounds", "-mllvm",
+              "-no-stack-coloring"),
 }  # fmt: skip
 # zig adds checks of its own that end a program without a word.
 _FAMILY_FLAGS: Final = {"gcc": (), "clang": ("-fno-sanitize=undefined",)}
+# How the source of a dialect is read as C++.
+_READ_AS: Final = {
+    "cuda": (f"-I{INCLUDE}", f"-I{HEADERS}", "-include", "emulator/cuda.h"),
+    # Each operation on 16-bit floats rounds.
+    "metal": (f"-I{INCLUDE / 'metal'}", f"-I{METAL_HEADERS}", f"-I{METAL_HEADERS / 'shim'}",
+              f"-I{INCLUDE}", "-ffp-contract=off", "-Xclang", "-ffloat16-excess-precision=none",
+              "-Xclang", "-fbfloat16-excess-precision=none"),
+}  # fmt: skip
 _SECONDS: Final = 600
 
 
@@ -101,12 +114,31 @@ def runtime_program(compiler: Compiler) -> Path:
     return _made(where, lambda to: _run(compiler, (*flags, *sources, "-o", str(to), "-ldl")))
 
 
-def kernel_library(text: str, name: str, check: bool, compiler: Compiler) -> Path:
+def metal_compiler() -> Compiler:
+    """The clang that reads Metal; TL807 if there is none."""
+    found = find_clang()
+    if found is None:
+        raise failure(
+            "TL807",
+            "no clang is installed, through which the emulator runs kernels for Metal",
+            help="pip install ziglang, or install clang; CXX names one elsewhere",
+        )
+    return Compiler(found.build, "clang", found.version)
+
+
+def kernel_library(
+    text: str, name: str, check: bool, compiler: Compiler, dialect: str = "cuda"
+) -> Path:
     """The library of a kernel whose C++ is `text`, built if it is not there yet."""
+    linker = compiler
+    if dialect == "metal":
+        compiler = metal_compiler()
     family = (*_FAMILY_FLAGS[compiler.family], *(_CHECK_FLAGS[compiler.family] if check else ()))
-    flags = (*_LANGUAGE, *_KERNEL_FLAGS, *family,
-             f"-I{INCLUDE}", f"-I{HEADERS}", "-include", "emulator/cuda.h")  # fmt: skip
-    key = _digest(text, name, sources_digest(), headers_digest(), str(compiler), *flags)
+    flags = (*_LANGUAGE, *_KERNEL_FLAGS, *family, *_READ_AS[dialect])
+    key = _digest(
+        text, name, sources_digest(), headers_digest(), metal_headers_digest(), str(compiler),
+        *flags,
+    )  # fmt: skip
     where = cache_root() / "emulator" / key[:2] / f"{key[:32]}.so"
 
     def build(to: Path) -> None:
@@ -114,7 +146,7 @@ def kernel_library(text: str, name: str, check: bool, compiler: Compiler) -> Pat
             source, made = Path(folder) / f"{name}.cpp", Path(folder) / "kernel.o"
             source.write_text(text, encoding="utf-8")
             _run(compiler, (*flags, "-c", str(source), "-o", str(made)))
-            _run(compiler, ("-shared", "-o", str(to), str(made)))
+            _run(linker, ("-shared", "-o", str(to), str(made)))
 
     return _made(where, build)
 
@@ -123,7 +155,7 @@ def kernel_library(text: str, name: str, check: bool, compiler: Compiler) -> Pat
 def sources_digest() -> str:
     """A hash of everything under `cpp`."""
     digest = hashlib.sha256()
-    for path in sorted(p for p in CPP.rglob("*") if p.suffix in (".h", ".cpp")):
+    for path in sorted(p for p in CPP.rglob("*") if p.suffix in (".h", ".cpp", "") and p.is_file()):
         digest.update(str(path.relative_to(CPP)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -10,9 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-# Where an operand lives. `memory` is global or shared, `any` also registers; `barrier` is an
-# mbarrier in shared memory, `map` a tensor map, `scalar` an expression passed by value.
-Space = Literal["local", "shared", "global", "memory", "any", "barrier", "map", "scalar"]
+from tilelang.target import Kind, arch_number
+
+# Where an operand lives. `memory` is global or shared, `any` also registers; `matrix` are matrices
+# that a warp holds together, `barrier` is an mbarrier in shared memory, `map` a tensor map, `scalar`
+# an expression passed by value.
+Space = Literal[
+    "local", "matrix", "shared", "global", "memory", "any", "barrier", "map", "scalar"
+]
 Access = Literal["read", "write", "update"]
 # Who has to execute the operation together, convergently, with the same constants.
 Group = Literal["thread", "warp", "warpgroup", "block", "cluster", "grid"]
@@ -74,7 +79,8 @@ class DeviceOp:
     - `orders`: after it, earlier writes of this group are visible to all of its threads.
     - `pure`: may be duplicated, moved or dropped.
     - `min_arch` and `max_arch`: first and last compute capability that has it; `arch_specific`:
-      only under the `a` spelling of an architecture (sm_90a).
+      only under the `a` spelling of an architecture (sm_90a). `only`: the kind of target that
+      alone has it, whose architectures these count then.
     - `section`: of the PTX ISA, named by its instruction.
     - `header`: the device header that defines it.
     """
@@ -89,6 +95,7 @@ class DeviceOp:
     min_arch: int = 70
     max_arch: int | None = None
     arch_specific: bool = False
+    only: Kind | None = None
     symbol: str = ""
     header: str = "common.h"
     queue: Queue | None = None
@@ -115,8 +122,10 @@ class DeviceOp:
         return sum(not o.optional for o in self.operands)
 
     def exists_on(self, arch: str) -> bool:
-        """Whether an architecture, spelled `sm_90a`, has it."""
-        number = int(arch.removeprefix("sm_").rstrip("af"))
+        """Whether an architecture, spelled `sm_90a` or `gfx942`, has it."""
+        kind, number = arch_number(arch)
+        if kind != (self.only or "cuda"):
+            return self.only is None
         fits = self.min_arch <= number <= (self.max_arch or number)
         return fits and (not self.arch_specific or arch.endswith(("a", "f")))
 

@@ -58,6 +58,7 @@ from tilelang.ir.attrs import OP_PREFIX, is_ours, op_name, short_name
 from tilelang.ir.device_op import DeviceOp
 from tilelang.ir.device_rows import ROWS
 from tilelang.ir.device_rows_hopper import ROWS as HOPPER_ROWS
+from tilelang.ir.device_rows_metal import ROWS as METAL_ROWS
 from tilelang.ir.device_rows_mma import ROWS as MMA_ROWS
 from tilelang.ir.device_rows_random import ROWS as RANDOM_ROWS
 from tilelang.ir.spans import TirSpan
@@ -68,7 +69,7 @@ SHARED_ALIGNMENT: Final = "tl.shared_alignment"
 TENSOR_MAP: Final = "tensor_map"
 
 DEVICE_OPS: Final[Mapping[str, DeviceOp]] = {
-    row.name: row for row in (*ROWS, *MMA_ROWS, *HOPPER_ROWS, *RANDOM_ROWS)
+    row.name: row for row in (*ROWS, *MMA_ROWS, *HOPPER_ROWS, *RANDOM_ROWS, *METAL_ROWS)
 }
 
 # What the language calls some operations, and how it calls their constants.

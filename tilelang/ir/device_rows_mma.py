@@ -1,8 +1,8 @@
-"""Which matrix instructions of one warp exist? The rows of `layout.atoms`, one per combination
-of types.
+"""Which matrix instructions of one warp exist? The atoms of each family, a row per combination of
+types.
 
-A row is called `mma_m16n8k16_f32_f16_f16`: shape, accumulator, A, B, types as the PTX ISA spells
-them. Its operands are the registers of one lane in the order of the atom's fragments.
+A row is called `mma_m16n8k16_f32_f16_f16`: family, shape, accumulator, A, B, types as the PTX ISA
+spells them. Its operands are the registers of one lane in the order of the atom's fragments.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from itertools import product
 from typing import Final
 
 from tilelang.ir.device_op import Access, DeviceOp, Operand
-from tilelang.layout.atoms import ATOMS, LANES, Atom
+from tilelang.layout.atoms import Atom
+from tilelang.layout.instructions import FAMILIES, Family
 
 PTX_TYPES: Final = {
     "float16": "f16", "bfloat16": "bf16", "tfloat32": "tf32", "float32": "f32", "float64": "f64",
@@ -23,10 +24,11 @@ PTX_TYPES: Final = {
 _STORED = {"tfloat32": "float32"}
 
 
-def mma_name(atom: Atom, accumulator: str, a: str, b: str) -> str:
-    """The name of the row for one combination of types of `atom`."""
-    types = "_".join(PTX_TYPES[t] for t in (accumulator, a, b))
-    return f"mma_m{atom.m}n{atom.n}k{atom.k}_{types}"
+def mma_name(family: Family, atom: Atom, accumulator: str, a: str, b: str) -> str:
+    """The name of the row for one combination of types of `atom`, operands as they are stored."""
+    seen = (accumulator, family.seen_as(a), family.seen_as(b))
+    types = "_".join(PTX_TYPES[t] for t in seen)
+    return f"{family.prefix}_{atom.shape}_{types}"
 
 
 def type_combinations(atom: Atom) -> Iterator[tuple[str, str, str]]:
@@ -36,13 +38,13 @@ def type_combinations(atom: Atom) -> Iterator[tuple[str, str, str]]:
             yield accumulator, a, b
 
 
-def _row(atom: Atom, accumulator: str, a: str, b: str) -> DeviceOp:
+def _row(family: Family, atom: Atom, accumulator: str, a: str, b: str) -> DeviceOp:
     def operand(name: str, elements: int, dtype: str, access: Access = "read") -> Operand:
         stored = _STORED.get(dtype, dtype)
-        return Operand(name, "local", access, lanes=elements // LANES, dtype=stored)
+        return Operand(name, "local", access, lanes=elements // atom.threads, dtype=stored)
 
     return DeviceOp(
-        mma_name(atom, accumulator, a, b),
+        mma_name(family, atom, accumulator, a, b),
         f"d += a @ b, {atom.m}x{atom.n}x{atom.k}, {a} by {b} into {accumulator}",
         section=atom.section,
         operands=(
@@ -52,13 +54,14 @@ def _row(atom: Atom, accumulator: str, a: str, b: str) -> DeviceOp:
         ),
         group="warp",
         min_arch=atom.min_arch,
-        header="mma.h",
+        only=None if family.kind == "cuda" else family.kind,
+        header=family.header,
     )
 
 
 ROWS: Final[tuple[DeviceOp, ...]] = tuple(
-    _row(atom, *types)
-    for atom in ATOMS
-    if atom.family == "mma.sync"
+    _row(family, atom, *types)
+    for family in FAMILIES
+    for atom in family.atoms
     for types in type_combinations(atom)
 )

@@ -19,6 +19,7 @@ from tilelang.layout.layout import Layout
 
 FRAGMENT: Final = "local.fragment"
 REDUCER: Final = "local.reducer"
+MATRIX: Final = "local.matrix"  # elements that the lanes of a warp hold together, out of reach
 SHARED: Final = ("shared", "shared.dyn")
 PRIVATE: Final = ("local", REDUCER)
 INDEX: Final = "int32"

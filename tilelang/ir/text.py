@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.spans import from_tir
+from tilelang.ir.spans import calls_of, from_tir
 from tilelang.ir.text_expr import ExprText, keywords
 from tilelang.ir.tile_op import op_of
 from tilelang.ir.visit import uses
-from tilelang_diagnostics.model import Span
+from tilelang_diagnostics.model import Frame, Span
 
 _INDENT = "    "
 
@@ -28,6 +28,7 @@ class IRLine:
 
     text: str
     span: Span | None
+    calls: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class _Printer:
         return f"{name}: T.Tensor({shape}, {_dtype(param)!r})"
 
     def _line(self, text: str, span: Any) -> None:
-        self.lines.append(IRLine(_INDENT * self._depth + text, from_tir(span)))
+        self.lines.append(IRLine(_INDENT * self._depth + text, from_tir(span), calls_of(span)))
 
     def _block(self, stmt: Any) -> None:
         before = len(self.lines)
@@ -346,6 +347,7 @@ _ALLOCATORS = {
     "shared": "T.alloc_shared", "shared.dyn": "T.alloc_shared",
     "local.fragment": "T.alloc_fragment", "local": "T.alloc_local",
     "local.reducer": "T.alloc_reducer", "global": "T.alloc_global",
+    "local.matrix": "T.alloc_matrices",
     "shared.barrier": "T.alloc_barrier", "shared.cluster_barrier": "T.alloc_cluster_barrier",
     "shared.tmem": "T.alloc_tmem",
 }  # fmt: skip

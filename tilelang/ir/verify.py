@@ -27,7 +27,7 @@ from tilelang.program.tile_ops import SCHEMAS
 STAGES: Final = ("tile", "loops", "device")
 SCOPES: Final = frozenset({
     "global", "shared", "shared.dyn", "shared.barrier", "shared.cluster_barrier", "shared.tmem",
-    "local", "local.var", "local.fragment", "local.reducer",
+    "local", "local.var", "local.fragment", "local.reducer", "local.matrix",
 })  # fmt: skip
 
 

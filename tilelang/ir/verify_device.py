@@ -21,6 +21,7 @@ _SHARED: Final = ("shared", "shared.dyn")
 _LOCAL: Final = ("local", "local.var")
 _SCOPES_OF: Final[Mapping[Space, tuple[str, ...]]] = {
     "local": _LOCAL,
+    "matrix": ("local.matrix",),
     "shared": _SHARED,
     "global": ("global",),
     "memory": ("global", *_SHARED),

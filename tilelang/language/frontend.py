@@ -55,20 +55,22 @@ def parse_static(
     text: str,
     path: str,
     *,
-    kernel: str | None = None,
+    kernel: str | Collection[str] | None = None,
     values: Mapping[str, Any] | None = None,
     target: str | None = None,
     select: Collection[str] = (),
     project: Mapping[str, Any] | None = None,
+    with_layouts: bool = True,
 ) -> StaticResult:
     """Find and trace every kernel of a file from its text alone.
 
     Args:
-        kernel: only the kernel (or factory) of this name.
+        kernel: only the kernel (or factory) of this name, or of these names.
         values: values for parameters of factories and eager kernels and for `T.const`
             dimensions, by name; what they leave open the file itself may say (`file_values.py`).
         select: codes of checks that are off unless asked for.
         project: values that the project sets for all of its files.
+        with_layouts: whether the target's checks infer layouts, too.
     """
     try:
         source = SourceFile.parse(path, text)
@@ -78,7 +80,9 @@ def parse_static(
         wrapped = SyntaxError(str(error) or "the file nests too deeply")
         return StaticResult((), (syntax_error(path, wrapped),))
     said = FileValues(path, text, source.tree, project=project)
-    return _StaticReader(source, kernel, values or {}, said, target, select).read()
+    reader = _StaticReader(source, kernel, values or {}, said, target, select)
+    reader.with_layouts = with_layouts
+    return reader.read()
 
 
 class StaticResult(tuple[Parsed, ...]):
@@ -138,14 +142,15 @@ class _StaticReader:
     def __init__(
         self,
         source: SourceFile,
-        kernel: str | None,
+        kernel: str | Collection[str] | None,
         values: Mapping[str, Any],
         said: FileValues,
         target: str | None,
         select: Collection[str] = (),
     ) -> None:
         self.source = source
-        self.wanted = kernel
+        self.wanted = (kernel,) if isinstance(kernel, str) else kernel
+        self.with_layouts = True
         self.values = values
         self.said = said
         self.target = target
@@ -247,7 +252,7 @@ class _StaticReader:
         options: Mapping[str, Any] | None = None,
     ) -> None:
         factory_options, factory_assumed, factory = self._pending_options
-        if self.wanted is not None and self.wanted not in (definition.name, factory):
+        if self.wanted is not None and not {definition.name, factory} & {*self.wanted}:
             return
         if any(k.definition.node is definition.node for k in self.kernels):
             return  # both branches of an undecided `if` reach the same text
@@ -256,6 +261,7 @@ class _StaticReader:
             definition, style, constants=constants, dims=self._dims(factory or definition.name),
             target=self.target, assumed={**factory_assumed, **assumed},
             jit_options=options or factory_options, trace=trace, select=self.select,
+            with_layouts=self.with_layouts,
         )  # fmt: skip
         given = trace.facts.get("given_consts", {})
         self.kernels.append(replace(parsed, assumed={**parsed.assumed, **given}))

@@ -69,6 +69,7 @@ def trace_kernel(
     jit_options: Mapping[str, Any] | None = None,
     trace: Trace | None = None,
     select: Collection[str] = (),
+    with_layouts: bool = True,
 ) -> Parsed:
     """Interpret `definition` as a kernel. Never raises for what the user wrote."""
     trace = trace or Trace()
@@ -97,6 +98,7 @@ def trace_kernel(
             complete=trace.complete,
             select=select,
             target=target if definition.env.static else None,
+            with_layouts=with_layouts,
         ):
             trace.report(found)
         if has_errors(trace.diagnostics):

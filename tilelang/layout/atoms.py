@@ -6,8 +6,8 @@ registers. Along k, first the elements packed into one 32-bit register, then
 `threadID_in_group`, then registers again. So a row of the table needs only its shape and the
 width of its elements; the tests compare each with the formulas as the manual spells them.
 
-To add an instruction family (wgmma, mfma, simdgroup): rows with that `family`, and its branch in
-`a`, `b` and `c`.
+To add an instruction family: a subclass of `Atom` with fragments of its own, its rows, and a
+`Family` in `instructions` (`mfma` is one).
 """
 
 from __future__ import annotations

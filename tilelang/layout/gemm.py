@@ -68,10 +68,14 @@ class NoPartition:
 
     @property
     def help(self) -> str:
-        """What to change."""
+        """What to change, where a warp has 32 threads."""
+        return self.help_for(32)
+
+    def help_for(self, lanes: int) -> str:
+        """What to change, where a warp has `lanes` threads."""
         ways = []
         if self.other_warps:
-            ways.append(f"use {_either(w * 32 for w in self.other_warps)} threads")
+            ways.append(f"use {_either(w * lanes for w in self.other_warps)} threads")
         if self.other_n:
             ways.append(f"make N {_either(self.other_n)}")
         if self.other_m:

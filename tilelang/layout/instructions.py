@@ -13,17 +13,51 @@ the code generator ask the same function, so that they cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, Literal
 
-from tilelang.layout.atoms import Atom, find_atoms
+from tilelang.layout.atoms import ATOMS, LANES, Atom
 from tilelang.layout.gemm import GemmWarpPolicy, NoPartition, WarpGrid, partition_warps
+from tilelang.layout.mfma import MFMA_ATOMS, WAVE
+from tilelang.target import Kind
 
-# What the tensor cores multiply float32 as.
-MULTIPLIED_AS: Final = {"float32": "tfloat32"}
 # An instruction of full depth takes 32 bytes of each row along K; deeper ones gain nothing.
 DEPTH_BITS: Final = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """The matrix instructions of one kind of target.
+
+    `name` is what people call one of them, `prefix` how their device operations begin, `header`
+    where those are. `multiplied_as` says for which types an operand is rounded first.
+    """
+
+    name: str
+    kind: Kind
+    prefix: str
+    header: str
+    lanes: int
+    atoms: tuple[Atom, ...]
+    multiplied_as: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def seen_as(self, dtype: str) -> str:
+        """The type in which the instructions see an operand."""
+        return self.multiplied_as.get(dtype, dtype)
+
+
+# Tensor cores multiply float32 as tf32.
+MMA_SYNC: Final = Family(
+    "mma.sync", "cuda", "mma", "mma.h", LANES, ATOMS, MappingProxyType({"float32": "tfloat32"})
+)
+MFMA: Final = Family("mfma", "hip", "mfma", "mfma.h", WAVE, MFMA_ATOMS)
+FAMILIES: Final[tuple[Family, ...]] = (MMA_SYNC, MFMA)
+# What the capability row of a target calls them; what is not here has no tabulated fragments.
+FAMILY_OF: Final[Mapping[str, Family]] = {
+    "mma": MMA_SYNC, "wgmma": MMA_SYNC, "tcgen05": MMA_SYNC, "mfma": MFMA,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +78,21 @@ class Unsuitable:
     k: int
 
 
-def multiplied_as(dtype: str) -> str:
-    """The type in which the tensor cores see an operand."""
-    return MULTIPLIED_AS.get(dtype, dtype)
-
-
-def instructions(a: str, b: str, accumulator: str, arch: int) -> tuple[Atom, ...]:
-    """What can multiply `a` by `b`, tallest and deepest first."""
-    return tuple(
+def instructions(
+    a: str, b: str, accumulator: str, arch: int, family: Family = MMA_SYNC
+) -> tuple[Atom, ...]:
+    """What multiplies `a` by `b` on architecture `arch` of a family, tallest and deepest first."""
+    left, right = family.seen_as(a), family.seen_as(b)
+    found = [
         atom
-        for atom in find_atoms(multiplied_as(a), accumulator, arch)
-        if multiplied_as(b) in atom.inputs and atom.k * atom.bits <= DEPTH_BITS
-    )
+        for atom in family.atoms
+        if {left, right} <= set(atom.inputs)
+        and accumulator in atom.accumulators
+        and atom.min_arch <= arch
+        and atom.k * atom.bits <= DEPTH_BITS
+        and (left == right or atom.bits < 16)
+    ]
+    return tuple(sorted(found, key=lambda atom: (-atom.m, -atom.k)))
 
 
 def choose_instruction(

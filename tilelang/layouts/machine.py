@@ -6,12 +6,12 @@ cooperate is answered for `NOMINAL`, an ordinary GPU, and says so.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from tilelang.layout.banks import BANKS
+from tilelang.layout.instructions import FAMILY_OF, Family
 from tilelang.target import Target, parse_target
 
 NOMINAL: Final = Target("cuda", "sm_80")
@@ -19,14 +19,16 @@ NOMINAL: Final = Target("cuda", "sm_80")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a layout depends on. `arch` is the compute capability whose matrix instructions are
-    used, None where their fragments are not tabulated. `nominal` says that the kernel is compiled
+    """What a layout depends on. `family` are the matrix instructions, None where their fragments
+    are not tabulated, and `arch` the number of the architecture among those that have them;
+    `nominal` says that the kernel is compiled
     for something that needs no layouts: what is said then informs, and nothing is refused."""
 
     name: str
     warp: int
     banks: int
     arch: int | None
+    family: Family | None
     has_ldmatrix: bool
     nominal: bool = False
     registers: int | None = None  # of one thread
@@ -42,12 +44,13 @@ def machine_of(target: str | Target) -> Machine:
     nominal = not wanted.capabilities.threads_cooperate
     found = NOMINAL if nominal else wanted
     row = found.capabilities
-    number = re.match(r"sm_(\d+)", found.arch) if found.kind == "cuda" else None
+    family = FAMILY_OF.get(row.mma)
     return Machine(
         str(found),
         row.warp_size,
         row.shared_banks or BANKS,
-        None if number is None else int(number[1]),
+        None if family is None else found.number,
+        family,
         row.has_ldmatrix,
         nominal,
         row.registers,

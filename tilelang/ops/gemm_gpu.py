@@ -23,16 +23,12 @@ from tilelang.ir.homes import FRAGMENT, SHARED
 from tilelang.ir.tile_op import TileRegion
 from tilelang.layout.atoms import Atom
 from tilelang.layout.gemm import GemmWarpPolicy, WarpGrid, accumulator
-from tilelang.layout.instructions import (
-    Chosen,
-    choose_instruction,
-    instructions,
-    multiplied_as,
-)
+from tilelang.layout.instructions import Chosen, Family, choose_instruction, instructions
 from tilelang.layout.layout import Layout
 from tilelang.layout.swizzle import Tile, make_swizzled_layout
 from tilelang.ops.fill import fill_region
 from tilelang.ops.gemm_operands import Operand, Placed, RegisterTile, held_slots
+from tilelang.ops.gemm_simdgroup import fits, matrix_plan, simdgroup_gemm
 
 if TYPE_CHECKING:
     from tilelang.ops.gemm import Gemm
@@ -40,6 +36,9 @@ if TYPE_CHECKING:
 
 def gpu_gemm(op: Gemm, ctx: GpuContext) -> tirx.Stmt:
     """Matrix instructions where there are any for the types and sizes."""
+    opaque = matrix_plan(op, ctx.threads, ctx.capabilities)
+    if opaque is not None and fits(opaque, op.C.dtype, ctx.capabilities):
+        return simdgroup_gemm(op, ctx, opaque)
     plan = plan_gemm(op, ctx)
     if plan is None:
         return build.seq([_cleared(op, ctx, op.C), _element_by_element(op, ctx)], ctx.span)
@@ -50,6 +49,7 @@ def gpu_gemm(op: Gemm, ctx: GpuContext) -> tirx.Stmt:
 class GemmPlan:
     """The instruction, the grid of warps, and the constant sizes."""
 
+    family: Family
     atom: Atom
     grid: WarpGrid
     m: int
@@ -77,14 +77,17 @@ def plan_gemm(op: Gemm, ctx: GpuContext) -> GemmPlan | None:
     sizes = [build.int_value(e) for e in (op.m, op.n, op.k)]
     known = [n for n in sizes if n]
     warps, rest = divmod(ctx.threads, ctx.machine.warp)
-    if len(known) < len(sizes) or ctx.machine.arch is None or rest:
+    family, arch = ctx.machine.family, ctx.machine.arch
+    if len(known) < len(sizes) or family is None or arch is None or rest:
         return None
     m, n, k = known
-    usable = instructions(op.A.dtype, op.B.dtype, op.C.dtype, ctx.machine.arch)
+    usable = instructions(op.A.dtype, op.B.dtype, op.C.dtype, arch, family)
     if not usable or not warps:
         return None
     found = choose_instruction(usable, m, n, k, warps, GemmWarpPolicy(op.policy or 0))
-    return GemmPlan(found.atom, found.grid, m, n, k) if isinstance(found, Chosen) else None
+    if not isinstance(found, Chosen):
+        return None
+    return GemmPlan(family, found.atom, found.grid, m, n, k)
 
 
 class _Multiply:
@@ -121,7 +124,7 @@ class _Multiply:
         """One instruction for each block of the warp."""
         ctx, plan, op = self.ctx, self.plan, self.op
         i, j = ctx.var("i"), ctx.var("j")
-        name = mma_name(plan.atom, acc.dtype, *(multiplied_as(r.dtype) for r in (op.A, op.B)))
+        name = mma_name(plan.family, plan.atom, acc.dtype, op.A.dtype, op.B.dtype)
         operands = [
             region(acc.buffer, acc.at(i, j), acc.count, self.span),
             region(a.buffer, a.at(i, k), a.count, self.span),

@@ -19,7 +19,7 @@ from tilelang.ir.gpu_context import GpuContext
 from tilelang.ir.homes import Home
 from tilelang.ir.index_values import Opaque, evaluate, variables_of
 from tilelang.ir.tile_op import TileRegion
-from tilelang.layout.atoms import LANES, Atom
+from tilelang.layout.atoms import Atom
 from tilelang.layout.expr import Const, Expr
 from tilelang.layout.expr import evaluate as substituted
 from tilelang.layout.fragment import Fragment
@@ -81,7 +81,7 @@ class Operand:
         """Operand A, stored (m, k), or (k, m)."""
         region_, home = _split(source)
         rows = m // grid.m_warps
-        warp = ctx.thread_var // LANES % grid.m_warps * rows
+        warp = ctx.thread_var // atom.threads % grid.m_warps * rows
         return Operand(
             ctx, region_, atom.a.permute((1, 0)) if transposed else atom.a, atom.bits,
             operand_a(m, k, grid, atom, transposed), rows // atom.m, k // atom.k, False,
@@ -96,7 +96,7 @@ class Operand:
         """Operand B, stored (k, n), or (n, k)."""
         region_, home = _split(source)
         columns = n // grid.n_warps
-        warp = ctx.thread_var // LANES // grid.m_warps * columns
+        warp = ctx.thread_var // atom.threads // grid.m_warps * columns
         return Operand(
             ctx, region_, atom.b.permute((1, 0)) if transposed else atom.b, atom.bits,
             operand_b(k, n, grid, atom, transposed), columns // atom.n, k // atom.k, True,
@@ -154,7 +154,8 @@ class Operand:
 
     def _is_rounded(self) -> bool:
         """Whether the instruction takes fewer bits of each value than there are."""
-        return self.source.dtype == "float32"
+        family = self.ctx.machine.family
+        return family is not None and family.seen_as(self.source.dtype) != self.source.dtype
 
     def _held(self) -> RegisterTile | None:
         blocks = (self.k_blocks, self.blocks) if self.k_first else (self.blocks, self.k_blocks)
@@ -199,7 +200,7 @@ class Operand:
         lifter = ctx.lifter()
         block = ctx.var("block")
         step, part = lifter.atom(k, self.k_blocks), lifter.atom(block, self.blocks // group)
-        lane = ctx.thread_var % LANES
+        lane = ctx.thread_var % self.ctx.machine.warp
         which = lane // ROWS % matrices
         # Registers of a lane: rows of A first, then k; of B only k.
         outside: Expr = which % across * ROWS + which // per_block * (across * ROWS)
@@ -264,7 +265,7 @@ class Operand:
     def _one_by_one(self, registers: tirx.Buffer, k: tirx.Var) -> tirx.Stmt:
         """Each register by itself; neighbours together."""
         ctx, span = self.ctx, self.ctx.span
-        spread = Spread.of(self.atom, LANES)
+        spread = Spread.of(self.atom, self.ctx.machine.warp)
         home = self._home()
         assert spread is not None and home is not None and isinstance(home.layout, Layout)
         wide = (
@@ -281,9 +282,8 @@ class Operand:
         step, part = lifter.atom(k, self.k_blocks), lifter.atom(block, self.blocks)
         round_ = lifter.atom(turn, spread.rounds)
         position: Expr = Const(0) if wide else lifter.atom(lane, spread.lanes)
-        within = [
-            substituted(c, (ctx.thread_var % LANES, round_, position)) for c in spread.coordinates
-        ]
+        of_lane = ctx.thread_var % ctx.machine.warp
+        within = [substituted(c, (of_lane, round_, position)) for c in spread.coordinates]
         along_k, outside = self.along_k, 1 - self.along_k
         index: list[Any] = [0, 0]
         index[along_k] = step * self.atom.shape[along_k] + within[along_k]

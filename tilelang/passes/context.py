@@ -9,7 +9,7 @@ from tilelang.ir.spans import TirSpan, calls_of, from_tir
 from tilelang.options import CompileOptions
 from tilelang.target import Capabilities, parse_target
 from tilelang_diagnostics import diagnose
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics.model import Diagnostic, Span
 
 if TYPE_CHECKING:
     from tilelang.layouts.layout_map import LayoutMap
@@ -19,18 +19,30 @@ if TYPE_CHECKING:
 DEEPEST: Final = 4
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a pass chose and why, for who wants to know; no diagnostic."""
+
+    kind: str
+    text: str
+    span: Span | None = None
+    why: str = ""
+
+
 @dataclass(slots=True)
 class PassContext:
     """One compilation: for which target (`cpu`, `cuda:sm_90a`), with which options.
 
     `remarks` collects what the passes found worth telling; `counters` what tests count
-    (proof queries, guards left). `layouts` are those inferred for a target whose threads cooperate.
+    (proof queries, guards left); `notes` what a trace shows. `layouts` are those inferred for a
+    target whose threads cooperate.
     """
 
     target: str = "cpu"
     options: CompileOptions = field(default_factory=CompileOptions)
     remarks: list[Diagnostic] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
     layouts: LayoutMap | None = None
     deepest: int = DEEPEST  # what num_stages="auto" goes to at most
 
@@ -46,6 +58,12 @@ class PassContext:
 
     def count(self, what: str, by: int = 1) -> None:
         self.counters[what] = self.counters.get(what, 0) + by
+
+    def note(self, kind: str, text: str, span: TirSpan = None, why: str = "") -> None:
+        """Tell what was chosen, once for each place."""
+        found = Note(kind, text, from_tir(span), why)
+        if found not in self.notes:
+            self.notes.append(found)
 
     def report(self, code: str, message: str, span: TirSpan, **details: Any) -> None:
         """Record a finding at a node's place in the user's file, once."""

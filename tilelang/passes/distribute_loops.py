@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilelang.analysis.once import stores_for_one_thread
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.closed_form import all_hold, any_holds, lower
@@ -30,6 +31,7 @@ from tilelang.layout.loops import ordinary
 from tilelang.layout.relations import index_facts, through
 from tilelang.layout.spread import ALWAYS, Spread
 from tilelang.passes.context import PassContext
+from tilelang.passes.single_thread import SingleThread
 from tilelang.passes.thread_scope import WARP_SPECIALIZED, group_of
 from tilelang.passes.tile_access import Elsewhere, Nest, TileAccess, at_first_lane
 
@@ -48,13 +50,15 @@ class _Distribute(TileAccess):
     def __init__(self, func: tirx.PrimFunc, ctx: PassContext) -> None:
         super().__init__(func)
         self._ctx = ctx
+        self._once = stores_for_one_thread(func.body)
+        self._single = SingleThread()
 
     # --- statements ---
 
     def for_(self, s: Any) -> Any:
         if not opens_nest(s):
             new = super().for_(s)
-            return new if self.nest is None else _inside_nest(new)
+            return self._single.gathered(new) if self.nest is None else _inside_nest(new)
         if self.nest is not None:
             return self.for_(_serial(s))
         return self._through_shared(lambda: self._nest(s), s.span)
@@ -66,11 +70,18 @@ class _Distribute(TileAccess):
 
     def _store_once(self, s: Any) -> Any:
         stored = TileAccess.store(self, s)
-        if str(s.buffer.scope()) != REDUCER:
+        # What a block adds to a reducer outside of loops counts once, too.
+        once = str(s.buffer.scope()) == REDUCER or s in self._once
+        if not once or self.threads.count == 1:
             return stored
-        # What a block adds to a reducer outside of loops counts once.
         first = tirx.EQ(self.threads.number(s.span), build.const(0, "int32", s.span), s.span)
-        return tirx.IfThenElse(first, stored, None, s.span)
+        return self._single.only(first, stored, s.span)
+
+    def seq(self, s: Any) -> Any:
+        return self._single.gathered(super().seq(s))
+
+    def while_(self, s: Any) -> Any:
+        return self._single.gathered(super().while_(s))
 
     def evaluate(self, s: Any) -> Any:
         if self.nest is not None:
@@ -83,8 +94,10 @@ class _Distribute(TileAccess):
         return self._through_shared(lambda: TileAccess.bind(self, s), s.span)
 
     def if_(self, s: Any) -> Any:
-        if self.nest is not None or not self._reads_tile(s.condition):
+        if self.nest is not None:
             return super().if_(s)
+        if not self._reads_tile(s.condition):
+            return self._single.gathered(super().if_(s))
         return self._through_shared(lambda: TileAccess.if_(self, s), s.span)
 
     def attr(self, s: Any) -> Any:

@@ -119,6 +119,10 @@ class _Guard(ScopedRewriter):
                     self._again(buffer, extent, test, span)
         if conditions:
             self._ctx.count("guards", len(conditions))
+            self._ctx.note(
+                "guard", f"accesses of `{buffer.name}` are tested", span,
+                "their indices could not be proved to lie inside",
+            )  # fmt: skip
         return build.all_of(conditions, span)
 
     def _again(self, buffer: tirx.Buffer, extent: tirx.Expr, test: Any, span: TirSpan) -> None:

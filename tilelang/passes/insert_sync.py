@@ -14,7 +14,15 @@ from typing import Any
 
 from tilelang.analysis.divergence import Divergence
 from tilelang.analysis.hazards import Barrier, BarrierPlan, Unordered, plan_barriers
-from tilelang.analysis.shared_accesses import Branch, LaunchTree, Leaf, Loop, Node, launch_tree
+from tilelang.analysis.shared_accesses import (
+    Access,
+    Branch,
+    LaunchTree,
+    Leaf,
+    Loop,
+    Node,
+    launch_tree,
+)
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.spans import TirSpan, from_tir
@@ -35,6 +43,8 @@ def _kept_apart(launch: Any, ctx: PassContext) -> Any:
     ctx.count("overlap questions", plan.queries)
     for found in plan.unordered:
         _report(found, ctx)
+    for node, barrier in plan.before.items():
+        _note(barrier, *plan.hazards[node], ctx)
     return _rebuilt(launch, tree, plan) if plan.before else launch
 
 
@@ -57,6 +67,9 @@ def _statement(s: Any, nodes: Iterator[Node], before: Mapping[Node, Barrier]) ->
             new = s
         case Loop(body=body):
             inner = _statement(s.body, iter(body), before)
+            last = body[-1] if body else None
+            if isinstance(last, Leaf) and last.closes and last in before:
+                inner = build.seq([inner, _barrier(before[last], s.span)], s.span)
             is_for = isinstance(s, tirx.For)
             new = build.replace_body(s, inner) if is_for else tirx.While(s.condition, inner, s.span)
         case Branch(then=then, orelse=orelse):
@@ -75,6 +88,17 @@ def _barrier(barrier: Barrier, span: TirSpan) -> Any:
     numbers = (barrier.name, barrier.count) if barrier.count else ()
     operands = [build.const(n, "int32", span) for n in numbers]
     return build.evaluate(call("sync_threads", operands, span=span), span)
+
+
+def _note(barrier: Barrier, first: Access, second: Access, ctx: PassContext) -> None:
+    who = "the threads of a warp" if barrier.level == "warp" else "the threads of the block"
+    who = f"{barrier.count} threads" if barrier.count else who
+    then = "read" if second.kind == "read" else "written"
+    before = "reads" if first.kind == "read" else "writes"
+    place = from_tir(first.span)
+    where = "" if place is None else f" in line {place.line}"
+    text = f"{who} wait before `{second.name}` is {then}"
+    ctx.note("barrier", text, second.span, f"another thread {before} `{first.name}`{where}")
 
 
 def _report(found: Unordered, ctx: PassContext) -> None:

@@ -108,7 +108,8 @@ class _Lower(ScopedRewriter):
             if str(load.source.scope()) == "global" and step != 1:
                 raise _StaysSynchronous("what lies together in the tile lies apart in memory")
         first = _WithoutZeros().any(substitute(body[0], {loop.loop_var: zero}))
-        made = self._copied(first, count, loop.span)
+        # The place of the copy itself: the loop around it may be another statement of the author's.
+        made = self._copied(first, count, first.span)
         for condition in reversed(conditions):
             made = tirx.IfThenElse(condition, made, None, loop.span)
         return made
@@ -148,6 +149,10 @@ class _Lower(ScopedRewriter):
             _run(value.source, list(value.indices), count, value.span or span),
             *([] if predicate is None else [predicate]),
         ]
+        why = "as wide as an instruction gets" if size == WIDTHS[-1] else (
+            f"{size} bytes are what a thread moves together here"
+        )  # fmt: skip
+        self._ctx.note("copy", f"cp.async of {size} bytes from `{value.source.name}`", span, why)
         return build.evaluate(call("cp_async", operands, span=span, bytes=size), span)
 
 

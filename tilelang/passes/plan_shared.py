@@ -122,11 +122,27 @@ class _Launches(Rewriter):
         if limit is not None and static + found.total > limit and share and not eager:
             found = place(tiles, share=True, in_loops=True)
         self._ctx.count("shared bytes", static + found.total)
+        self._tell(tiles, found)
         if limit is not None and static + found.total > limit:
             self._too_much(tiles, static, found.total, limit, share)
         elif static > STATIC_LIMIT:
             self._too_much_static(launch, static)
         return found
+
+    def _tell(self, tiles: Sequence[Tile], found: Placement) -> None:
+        """Which tiles lie in the same memory, for who wants to know."""
+        places = [(t, start) for t in tiles
+                  if (start := found.offsets.get(t.life.buffer)) is not None]  # fmt: skip
+        for n, (tile, start) in enumerate(places):
+            shared = [
+                f"`{other.name}`" for other, at in places[:n]
+                if start < at + other.bytes() and at < start + tile.bytes()
+            ]  # fmt: skip
+            if shared:
+                self._ctx.note(
+                    "memory", f"`{tile.name}` lies where {' and '.join(shared)} was",
+                    tile.life.buffer.span, "they are never needed at the same time",
+                )  # fmt: skip
 
     def _option(self, key: PassConfigKey) -> bool:
         return bool(self._ctx.options[key])

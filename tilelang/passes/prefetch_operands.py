@@ -20,8 +20,8 @@ After:  T.cp_async_wait(1)
             C_r += A_r[1] @ …
 
 Matrix instructions then have something to do while threads wait for each other and for shared
-memory. The last iteration loads what nobody uses: an old version, which is there all the same.
-It costs a second set of operand registers, and is not done where fewer blocks would fit on a
+memory. The last iteration loads what nobody uses: an old version, which is there all the same, or
+its own where the loop may be too short for that. It costs a second set of operand registers, and is not done where fewer blocks would fit on a
 multiprocessor for it.
 """
 
@@ -183,10 +183,9 @@ class _Product:
         loop, span = self.loop, self.loop.span
         var, step = loop.loop_var, self.steps.loop_var
         last = (build.int_value(self.steps.extent) or 0) - 1
-        one = build.const(1, build.dtype_of(var), span)
         wide = {b: _twice(b) for b in self.registers}
         before = [build.allocate(b, None, b.span) for b in wide.values()]
-        before += [self.wait, self._first(wide, {var: loop.min})]
+        before += [self.wait, self._entry(self._first(wide, {var: loop.min}))]
         body = [
             *self.binds,
             self._at(self.fills, wide, self._number(1)), *self.others,
@@ -202,9 +201,37 @@ class _Product:
                     low=self._number(1), span=self.steps.span,
                 )
             )  # fmt: skip
-        body += [self.wait, self._first(wide, {var: build.add(var, one, span)})]
+        body += [self.wait, self._first(wide, {var: self._following()})]
         body.append(self._at(self.uses, wide, self._number(last)))
         return build.seq([*before, build.replace_body(loop, build.seq(body, span))], span)
+
+    def _entry(self, fills: Any) -> Any:
+        """`fills`, which is in front of the loop, where the loop has an iteration at all."""
+        loop, extent = self.loop, build.int_value(self.loop.extent)
+        if extent is not None and extent > 0:
+            return fills
+        zero = build.const(0, build.dtype_of(loop.extent), loop.span)
+        return tirx.IfThenElse(tirx.LT(zero, loop.extent, loop.span), fills, None, loop.span)
+
+    def _following(self) -> Any:
+        """The next iteration, or the last one again where the next version may be unwritten."""
+        loop, span = self.loop, self.loop.span
+        var, dtype = loop.loop_var, build.dtype_of(loop.loop_var)
+        one = build.const(1, dtype, span)
+        extent = build.int_value(loop.extent)
+        if extent is not None and extent >= self._versions():
+            return build.add(var, one, span)
+        left = tirx.Sub(build.add(loop.min, build.cast(loop.extent, dtype, span), span), one, span)
+        is_another = tirx.LT(var, _FOLD.any(left), span)
+        return build.add(var, build.cast(is_another, dtype, span), span)
+
+    def _versions(self) -> int:
+        """The most versions that a tile has."""
+        remainders = [
+            e for s in (self.fills, *self.binds) for e in collect(s, tirx.FloorMod)
+            if uses(e.a, [self.loop.loop_var])
+        ]  # fmt: skip
+        return max((build.int_value(e.b) or 0 for e in remainders), default=1)
 
     def _number(self, n: int) -> Any:
         return build.const(n, build.dtype_of(self.steps.loop_var), self.steps.span)

@@ -12,10 +12,11 @@ from tilelang.ir import tirx
 from tilelang.ir.attrs import short_name
 from tilelang.ir.device_op import DeviceOp
 from tilelang.ir.device_ops import DEVICE_OPS, op_of_call
+from tilelang.ir.device_support import has_op, lacking
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.visit import collect
 from tilelang.passes.context import PassContext
-from tilelang.target import parse_target
+from tilelang.target import KINDS, parse_target
 from tilelang_diagnostics import raise_for
 
 BARRIERS: Final = {
@@ -25,11 +26,17 @@ BARRIERS: Final = {
 
 def refuse_missing_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Report TL402 for each operation that the target does not have."""
-    arch = parse_target(ctx.target).arch
-    if ctx.kind != "cuda":
-        return func
+    target = parse_target(ctx.target)
+    arch = target.arch
     for name, op, span in _named(func.body):
-        if op.exists_on(arch):
+        if has_op(op, target):
+            continue
+        why = lacking(op, ctx.kind)
+        if why is not None:
+            ctx.report(
+                "TL402", f"`T.{name}` does not exist on {ctx.target}: {why}", span,
+                label=f"{arch} does not have it", help=_elsewhere(op),
+            )  # fmt: skip
             continue
         needed = f"cuda:sm_{op.min_arch}{'a' if op.arch_specific else ''}"
         newer = "" if op.arch_specific else " or newer"
@@ -40,6 +47,11 @@ def refuse_missing_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     # What follows would only find the same again, one instruction at a time.
     raise_for(ctx.remarks)
     return func
+
+
+def _elsewhere(op: DeviceOp) -> str:
+    kinds = [kind for kind in KINDS if lacking(op, kind) is None]
+    return f"compile for a target of kind {' or '.join(kinds)}, or write the kernel without it"
 
 
 def _named(body: Any) -> Iterator[tuple[str, DeviceOp, TirSpan]]:

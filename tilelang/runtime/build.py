@@ -12,6 +12,7 @@ from tilelang import options as settings
 from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.device_artifact import DeviceArtifact
 from tilelang.compiler import Compiled, compile_function, effective_options
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
@@ -20,6 +21,7 @@ from tilelang.runtime.crash import guarded
 from tilelang.runtime.fingerprint import Fingerprint, Origin, fingerprint
 from tilelang.runtime.report import warn
 from tilelang.target import Target
+from tilelang.watching import is_watched
 
 
 class Runner(Protocol):
@@ -67,7 +69,8 @@ def build(
 ) -> Built:
     """A launchable kernel for `function`; raises CompileError."""
     options = effective_options(function, caller_options)
-    mark = fingerprint(function) if is_cache_enabled() else None
+    # What is found in a cache has no passes to watch.
+    mark = fingerprint(function) if is_cache_enabled() and not is_watched() else None
     if mark is None:
         return _compile(function, target, options, verbose)
     with guarded(f"building {function.name} for {target}", function.span):
@@ -125,6 +128,10 @@ def start(compiled: Compiled, library: Path | None = None) -> Runner:
             from tilelang.runtime.cuda import load_cuda
 
             return load_cuda(artifact)
+        case DeviceArtifact():
+            from tilelang.runtime.no_launcher import NoLauncher
+
+            return NoLauncher(artifact)
         case _:
             assert_never(artifact)
 

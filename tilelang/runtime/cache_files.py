@@ -17,6 +17,7 @@ from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cpu_artifact import CpuArtifact, CpuMessage
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.cuda_binary import CudaBinary
+from tilelang.codegen.device_artifact import DeviceArtifact, DeviceCode
 from tilelang.codegen.device_source import DeviceSource, HostCheck
 from tilelang.codegen.source_map import Line, SourceMap
 from tilelang.runtime.fingerprint import Origin, rebase
@@ -38,6 +39,8 @@ def files_of(artifact: Artifact, scratch: Path) -> dict[str, bytes | Path]:
             return files if library is None else {**files, "kernel.so": library}
         case CudaArtifact():
             return {**artifact.files()}
+        case DeviceArtifact():
+            return {**artifact.files()}
         case _:
             assert_never(artifact)
 
@@ -48,14 +51,15 @@ def without_places(artifact: Artifact) -> Artifact:
         case CpuArtifact():
             return replace(artifact, messages=(), object_code=b"")
         case CudaArtifact():
-            bare = tuple(Line(line.text) for line in artifact.device.source.lines)
-            checks = tuple(replace(c, span=None) for c in artifact.device.checks)
-            device = replace(artifact.device, source=SourceMap(bare), checks=checks)
+            device = _bare(artifact.device)
             binaries = tuple(
                 CudaBinary(b.arch, b"", compiler=b.compiler, flags=b.flags)
                 for b in artifact.binaries
             )
             return replace(artifact, device=device, binaries=binaries)
+        case DeviceArtifact():
+            code = DeviceCode(artifact.code.compiler, artifact.code.flags)
+            return replace(artifact, device=_bare(artifact.device), code=code)
         case _:
             assert_never(artifact)
 
@@ -65,6 +69,8 @@ def manifest_of(artifact: Artifact) -> dict[str, Any]:
     plain = without_places(artifact)
     if isinstance(plain, CudaArtifact) and isinstance(artifact, CudaArtifact):
         plain = replace(plain, binaries=artifact.binaries)
+    if isinstance(plain, DeviceArtifact) and isinstance(artifact, DeviceArtifact):
+        plain = replace(plain, code=artifact.code)
     return plain.manifest()
 
 
@@ -73,7 +79,7 @@ def places_of(artifact: Artifact) -> Any:
     match artifact:
         case CpuArtifact():
             return [asdict(m) for m in artifact.messages]
-        case CudaArtifact():
+        case CudaArtifact() | DeviceArtifact():
             spans = [None if c.span is None else asdict(c.span) for c in artifact.device.checks]
             return {"map": artifact.device.source.to_json(), "checks": spans}
         case _:
@@ -89,6 +95,9 @@ def artifact_of(entry: Entry, places: Any, old: Origins, new: Origins) -> Artifa
     if manifest.get("kind") == "cuda":
         cuda = CudaArtifact.from_files(manifest, entry.read)
         return replace(cuda, device=_with_places(cuda.device, places, old, new))
+    if manifest.get("kind") == "device":
+        found = DeviceArtifact.from_files(manifest, entry.read)
+        return replace(found, device=_with_places(found.device, places, old, new))
     linked = "kernel.so" in entry.files
     cpu = CpuArtifact.from_manifest(
         {**manifest, "messages": places},
@@ -110,6 +119,8 @@ def binary_of(entry: Entry, artifact: Artifact) -> Any:
             return entry.read("kernel.o")
         case CudaArtifact():
             return CudaArtifact.from_files(entry.meta["artifact"], entry.read).binaries
+        case DeviceArtifact():
+            return DeviceArtifact.from_files(entry.meta["artifact"], entry.read).code
         case _:
             assert_never(artifact)
 
@@ -137,6 +148,13 @@ def _device_headers() -> str:
 
 
 _PACKAGE = Path(__file__).parent.parent
+
+
+def _bare(device: DeviceSource) -> DeviceSource:
+    """Without places in the user's files."""
+    bare = tuple(Line(line.text) for line in device.source.lines)
+    checks = tuple(replace(c, span=None) for c in device.checks)
+    return replace(device, source=SourceMap(bare), checks=checks)
 
 
 def _moved_message(message: CpuMessage, old: Origins, new: Origins) -> CpuMessage:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tilelang import options
-from tilelang.backends import KINDS_WITH_BACKEND
+from tilelang.backends import KINDS_LAUNCHED
 from tilelang.runtime.cuda_driver import start_failure
-from tilelang.target import Probe, Resolved, is_auto, resolve_target
+from tilelang.target import ARCHS, Probe, Resolved, is_auto, kind_alone, resolve_target
 
 _quiet: list[bool] = []
 
@@ -24,13 +24,18 @@ _quiet: list[bool] = []
 def resolve(value: Any = None, *, announce: bool = True) -> Resolved:
     """The target to compile for; None means the environment's default.
 
-    What `auto` stands for is said on standard error, once a process.
+    What `auto` stands for is said on standard error, once a process. A kind of GPU without an
+    architecture, such as `cuda`, is the first GPU of that kind.
     """
     if value is None:
         value = options.DEFAULT_TARGET.get()
+    kind = kind_alone(value)
+    if kind is not None:
+        here = next((p.arch for p in probes() if p.kind == kind and p.arch in ARCHS[kind]), None)
+        return resolve_target(value if here is None else f"{kind}:{here}")
     if not is_auto(value):
         return resolve_target(value)
-    resolved = resolve_target("auto", probes(), KINDS_WITH_BACKEND)
+    resolved = resolve_target("auto", probes(), KINDS_LAUNCHED)
     if announce and not _quiet:
         say_auto(resolved)
     return resolved

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.codegen.device_artifact import DeviceArtifact
 from tilelang.program.stmt import Function as TracedFunction
 from tilelang.runtime.build import build
 from tilelang.runtime.devices import resolve
@@ -93,6 +94,11 @@ def write_artifacts(
     if sys.platform != "linux" and any(isinstance(p.artifact, CudaArtifact) for p in rows):
         raise failure("TL807", "shared objects with CUDA kernels are made on Linux only, so far",
                       help="export there, or write binaries with --emit cubin")  # fmt: skip
+    for product in rows:
+        if isinstance(product.artifact, DeviceArtifact):
+            raise _refuse(f"`{product.name}` is compiled for {product.target}, which has no "
+                          "launcher in this version",
+                          f"write its source with --emit {product.target.kind}")  # fmt: skip
     layout = Layout.of(path, tuple(dict.fromkeys(p.name for p in rows)))
     made = [Made(p.name, p.function, p.target, p.options, p.artifact) for p in rows]
     functions = tuple(_functions(rows, layout))

@@ -34,6 +34,7 @@ from tilelang_diagnostics import CompileError, failure
 from tilelang_diagnostics.model import Diagnostic, Span
 
 if TYPE_CHECKING:
+    from tilelang.emulator.traffic import Checked
     from tilelang.inspection.model import Inspection
     from tilelang.runtime.export import Targets
     from tilelang.runtime.inputs import TensorSupplyType
@@ -81,6 +82,9 @@ class JITKernel:
         own = getattr(built.runner, "place", None)
         self._place: Place = own or place_of(built.compiled.artifact)
         self._slots = _slot_order(self.signature, built.compiled.artifact)
+        allocates = getattr(built.runner, "allocates", None)
+        if allocates is not None:
+            allocates(frozenset(b.name for b in self.signature.results))
         self._arity = len(self.signature.inputs)
         self._fast: dict[type, Any] = {}
         self._learned = 0
@@ -219,6 +223,12 @@ class JITKernel:
         from tilelang.inspection.inspect import inspect_artifact
 
         return inspect_artifact(self.artifact, self.function, self.target, self.diagnostics)
+
+    @property
+    def checked(self) -> Checked | None:
+        """What the last call counted in the emulator's checked mode; None where there was none."""
+        found: Checked | None = getattr(self._built.runner, "checked", None)
+        return found
 
     def show_ptx(self) -> None:
         """Print the PTX."""

@@ -1,1 +1,40 @@
-"""What every pass did to a kernel: `tilelang trace`."""
+"""What every pass did to a kernel: `tilelang trace`, and `tilelang_trace.record()` from Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilelang_trace.model import Trace
+    from tilelang_trace.session import Recording, record
+
+__all__ = ["Recording", "Trace", "load", "record", "save_html"]
+
+
+def load(path: str) -> Trace:
+    """The trace in a file; raises OSError, or TraceFormatError for another file."""
+    from tilelang_trace.ndjson import load as read
+
+    with open(path, encoding="utf-8") as file:
+        return read(file)
+
+
+def save_html(trace: Trace, path: str) -> None:
+    """Write one self-contained page; raises OSError."""
+    from tilelang_trace.html.page import page_of
+
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page_of(trace))
+
+
+def __getattr__(name: str) -> Any:
+    # Importing this package is free; recording loads the compiler.
+    if name in ("record", "Recording"):
+        from tilelang_trace import session
+
+        return getattr(session, name)
+    if name == "Trace":
+        from tilelang_trace.model import Trace
+
+        return Trace
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from tilelang.cli.arguments import kernel_argument, set_option, target_option
-from tilelang_diagnostics import CompileError, SourceMap, did_you_mean
-from tilelang_trace.model import Trace
-
-SAVED = (".ndjson", ".jsonl")
+from tilelang_trace.wanted import Wanted
 
 
 def main(argv: Sequence[str]) -> int:
@@ -21,97 +18,71 @@ def main(argv: Sequence[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
+class _Pattern(click.ParamType[re.Pattern[str]]):
+    name = "regex"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> re.Pattern[str]:
+        try:
+            return re.compile(value)
+        except re.error as error:
+            self.fail(f"{value!r} is no regular expression: {error}", param, ctx)
+
+
+_FILE = click.Path(path_type=Path)
+
+
 @click.command("trace", context_settings={"help_option_names": ["-h", "--help"]})
 @kernel_argument
 @set_option
 @target_option
 @click.option("--pass", "passes", multiple=True, metavar="NAME", help="Only this pass; repeatable.")
-@click.option("--changed", is_flag=True, help="Only passes that changed something.")
-@click.option(
-    "-U", "--context", type=click.IntRange(min=0), default=3, show_default=True,
-    help="Unchanged lines around a change.",
-)  # fmt: skip
-@click.option(
-    "--json", "output", metavar="OUT", help="Also save the trace to a file (- for standard output)."
-)
+@click.option("--only-changed", "--changed", "changed", is_flag=True,
+              help="Only passes that changed something.")  # fmt: skip
+@click.option("--grep", type=_Pattern(), metavar="REGEX",
+              help="Only passes with changed lines, or Python of theirs, that match.")  # fmt: skip
+@click.option("-U", "--context", type=click.IntRange(min=0), default=3, show_default=True,
+              help="Unchanged lines around a change.")  # fmt: skip
+@click.option("--json", "output", metavar="OUT",
+              help="Also save the trace to a file (- for standard output).")  # fmt: skip
+@click.option("--html", type=_FILE, metavar="OUT",
+              help="Write one page with everything, down to machine code, that works "
+              "offline.")  # fmt: skip
+@click.option("--open", "opened", is_flag=True, help="Show that page in a browser.")
+@click.option("--time", "timed", is_flag=True, help="Show where time and memory went instead.")
+@click.option("--perfetto", type=_FILE, metavar="OUT",
+              help="Save the times for ui.perfetto.dev.")  # fmt: skip
+@click.option("--pipeline", is_flag=True,
+              help="Show whether T.Pipelined loops took effect instead.")  # fmt: skip
+@click.option("--compare", metavar="TRACE",
+              help="Show where this trace and a saved one part, and what that cost.")  # fmt: skip
+@click.option("--reproducer", type=_FILE, metavar="OUT",
+              help="Write a Python file that replays from --from on.")  # fmt: skip
+@click.option("--from", "start", metavar="PASS", help="Where the reproducer starts to show.")
+@click.option("--reduce", "reduced", type=_FILE, metavar="OUT",
+              help="Write the smallest form of FILE with the same diagnostic.")  # fmt: skip
 def command(
     kernel: str, settings: tuple[str, ...], target: str | None, passes: tuple[str, ...],
-    changed: bool, context: int, output: str | None,
+    changed: bool, grep: re.Pattern[str] | None, context: int, output: str | None,
+    html: Path | None, opened: bool, timed: bool, perfetto: Path | None, pipeline: bool,
+    compare: str | None, reproducer: Path | None, start: str | None, reduced: Path | None,
 ) -> int:  # fmt: skip
     """Show what every pass did to a kernel: the difference, its time, and the Python behind it.
 
     FILE is imported, never run as the main program. Values come from --set, else from the file:
     see tilelang run --help.
     A saved trace (.ndjson) is shown again without compiling anything.
+
+    \b
+      tilelang trace gemm.py --target cuda:sm_90a --set M=4096 --only-changed
+      tilelang trace gemm.py --target cuda:sm_90a --html trace.html --open
+      tilelang trace gemm.py --target cuda:sm_80 --pipeline
+      tilelang trace new.ndjson --compare old.ndjson
     """
-    from tilelang.cli.output import show
+    from tilelang_trace.command import run
 
-    trace, error = _saved(kernel) if kernel.endswith(SAVED) else _recorded(kernel, settings, target)
-    _check_names(passes, trace)
-    if output is not None:
-        _save(trace, output)
-    if output != "-":
-        _print(trace, passes, changed, context)
-    if error is not None:
-        raise error
-    show(trace.remarks, SourceMap(dict(trace.sources)))
-    return 0
-
-
-def _saved(path: str) -> tuple[Trace, None]:
-    from tilelang_trace.ndjson import TraceFormatError, load
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            return load(file), None
-    except OSError as error:
-        raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (TraceFormatError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{path}: {error}") from None
-
-
-def _recorded(
-    kernel: str, settings: Sequence[str], target: str | None
-) -> tuple[Trace, CompileError | None]:
-    from tilelang.cli.files import choose
-    from tilelang.cli.specialise import specialise
-    from tilelang.language.settings import parse_settings
-    from tilelang.runtime.devices import resolve
-    from tilelang_trace.record import record
-
-    chosen = choose(kernel)
-    special = specialise(chosen, parse_settings(settings), target)
-    return record(special, resolve(special.target).target, str(chosen.file.path))
-
-
-def _check_names(passes: Sequence[str], trace: Trace) -> None:
-    known = [step.name for step in trace.steps[1:]]
-    if trace.failure is not None:
-        known.append(trace.failure.step)
-    for name in passes:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
-            raise click.UsageError(f"no pass is called {name!r}{hint}")
-
-
-def _save(trace: Trace, output: str) -> None:
-    from tilelang_trace.ndjson import dump
-
-    if output == "-":
-        sys.stdout.writelines(dump(trace))
-        return
-    try:
-        with Path(output).open("w", encoding="utf-8") as file:
-            file.writelines(dump(trace))
-    except OSError as error:
-        raise click.UsageError(f"cannot write {output}: {error.strerror}") from None
-
-
-def _print(trace: Trace, passes: Sequence[str], changed: bool, context: int) -> None:
-    from rich.console import Console
-
-    from tilelang_trace.terminal import print_trace
-
-    # In a pipe nothing is cut off: a pager or a file has room.
-    console = Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
-    print_trace(console, trace, passes=passes, changed_only=changed, context=context)
+    return run(Wanted(
+        kernel, settings, target, passes, changed, grep, context, output, html, opened, timed,
+        perfetto, pipeline, compare, reproducer, start, reduced,
+    ))  # fmt: skip

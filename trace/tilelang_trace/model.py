@@ -1,28 +1,62 @@
-"""What is a trace? The text of a kernel after each pass, with the Python place of each line."""
+"""What is a trace? The text of a kernel after each pass and in each language it was written in.
+
+Every line knows the place in the user's Python it comes from, so that the same statement can be
+found in all of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
 
-from tilelang_diagnostics import Diagnostic, Span
+from tilelang_diagnostics import Diagnostic, Frame, Span
+
+CodeKind = Literal["source", "ptx", "sass"]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the printed program and the place in the user's Python it comes from."""
+    """One line of a program or of code and the place in the user's Python it comes from.
+
+    `calls` is the way from the kernel to inlined code. `origin` is the line of the generated source
+    that a line of PTX or machine code is from.
+    """
 
     text: str
+    span: Span | None = None
+    calls: tuple[Frame, ...] = ()
+    origin: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Something the compiler chose, and why: a barrier and its hazard, a copy instruction, a guard
+    that stays, memory that is shared."""
+
+    kind: str
+    text: str
+    why: str = ""
     span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The program after one pass. `reason` says why the pass stands where it does."""
+    """The program after one pass. `reason` says why the pass stands where it does.
+
+    `seconds` are those of the pass alone, `resident` the memory of the process after it, in bytes.
+    A pipeline that is run again for want of shared memory has steps of several attempts.
+    """
 
     name: str
     lines: tuple[Line, ...]
     seconds: float = 0.0
     reason: str = ""
+    phase: str = ""
+    attempt: int = 0
+    resident: int = 0
+    decisions: tuple[Decision, ...] = ()
+    remarks: tuple[Diagnostic, ...] = ()
 
     @property
     def text(self) -> str:
@@ -31,19 +65,76 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the compilation that is no pass: checking, code generation, assembling."""
+
+    name: str
+    seconds: float
+    phase: str = ""
+    position: int = 0  # how many steps there were before it
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The kernel in one of the languages below the IR, line by line."""
+
+    kind: CodeKind
+    language: str
+    lines: tuple[Line, ...]
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one kernel takes; sizes in bytes of a thread, shared memory of a block."""
+
+    kernel: str
+    threads: int
+    registers: int
+    spills: int
+    stack: int
+    shared: int
+    blocks: int | None = None
+    counts: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutShot:
+    """One layout the compiler chose: in short, why, and drawn."""
+
+    name: str
+    kind: str
+    shape: tuple[str, ...]
+    dtype: str
+    short: str
+    why: str
+    span: Span | None = None
+    drawing: str = ""  # SVG
+    cost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The pass that did not finish. What it was given is the last step of the trace."""
 
     step: str
     message: str
+    exception: str = ""  # the traceback
+    code: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trace:
     """One compilation, pass by pass. `steps[0]` is what the front end made of the Python.
 
     `values` are those the kernel was specialised with, as text. `sources` hold the Python files
-    that spans point into, so that a saved trace can be read elsewhere.
+    that spans point into, so that a saved trace can be read elsewhere. `program` is the tile
+    program and its options as a replay takes them, opaque here.
     """
 
     kernel: str
@@ -54,6 +145,13 @@ class Trace:
     sources: tuple[tuple[str, str], ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
     failure: Failure | None = None
+    parts: tuple[Part, ...] = ()
+    codes: tuple[Code, ...] = ()
+    resources: tuple[Resources, ...] = ()
+    layouts: tuple[LayoutShot, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    version: str = ""
+    program: str = field(default="", repr=False)
 
     @property
     def seconds(self) -> float:
@@ -61,8 +159,20 @@ class Trace:
         return sum(step.seconds for step in self.steps)
 
     def step(self, name: str) -> Step:
-        """The step called `name`; KeyError when there is none."""
-        for step in self.steps:
+        """The last step called `name`; KeyError when there is none."""
+        for step in reversed(self.steps):
             if step.name == name:
                 return step
         raise KeyError(name)
+
+    def code(self, kind: CodeKind) -> Code | None:
+        """The kernel in that language, if it got there."""
+        return next((code for code in self.codes if code.kind == kind), None)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[Step, Step], ...]:
+        """Each step with the one before; a new attempt starts over."""
+        return tuple(
+            (a, b) for a, b in zip(self.steps, self.steps[1:], strict=False)
+            if a.attempt == b.attempt
+        )  # fmt: skip

@@ -7,21 +7,27 @@
 -            T.copy(A[by * 64:by * 64 + 64, k * 32:k * 32 + 32], A_shared)
 +            for i, j in T.Parallel(64, 32):
 +                A_shared[i, j] = A[by * 64 + i, k * 32 + j]
+
+`<` and `>` mark what moved, `~` what was renamed; the words that differ stand out.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
 from tilelang_diagnostics import SourceMap, Span
 from tilelang_trace.diff import Difference, Row, difference
-from tilelang_trace.model import Step, Trace
+from tilelang_trace.model import Decision, Step, Trace
 
-STYLES = {" ": "", "-": "red", "+": "green"}
+STYLES: Final = {" ": "", "-": "red", "+": "green", "<": "magenta", ">": "cyan", "~": "yellow"}
+_WORDS: Final = {"-": "bold reverse red", "+": "bold reverse green", "~": "bold reverse yellow"}
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def print_trace(
@@ -31,32 +37,43 @@ def print_trace(
     passes: Sequence[str] = (),
     changed_only: bool = False,
     context: int = 3,
+    grep: re.Pattern[str] | None = None,
 ) -> None:
     """Print the differences of a trace; `passes` narrows to these."""
-    for text in trace_text(trace, passes=passes, changed_only=changed_only, context=context):
+    for text in trace_text(
+        trace, passes=passes, changed_only=changed_only, context=context, grep=grep
+    ):
         console.print(text, no_wrap=True, overflow="ellipsis", crop=True)
 
 
 def trace_text(
-    trace: Trace, *, passes: Sequence[str] = (), changed_only: bool = False, context: int = 3
+    trace: Trace,
+    *,
+    passes: Sequence[str] = (),
+    changed_only: bool = False,
+    context: int = 3,
+    grep: re.Pattern[str] | None = None,
 ) -> Iterator[Text]:
     """The lines that `print_trace` prints."""
     sources = SourceMap(dict(trace.sources))
     yield _title(trace)
-    for before, after in zip(trace.steps, trace.steps[1:], strict=False):
+    for before, after in trace.pairs:
         if passes and after.name not in passes:
             continue
-        changes = difference(before, after, context)
+        changes = difference(before, after, context, by_structure=True)
         if changed_only and not changes:
+            continue
+        if grep is not None and not _matches(after, changes, sources, grep):
             continue
         yield Text()
         yield _header(after, changes)
-        yield from _changes(changes, sources)
+        yield from (_decision(d) for d in after.decisions)
+        yield from _changes(changes, sources, grep)
     if trace.failure is not None:
         yield Text()
         yield Text.assemble(
-            ("── ", "dim"), (trace.failure.step, "bold red"), " did not finish: ",
-            trace.failure.message,
+            ("── ", "dim"), (plain(trace.failure.step), "bold red"), " did not finish: ",
+            plain(trace.failure.message),
         )  # fmt: skip
     yield Text()
     yield _summary(trace)
@@ -65,20 +82,38 @@ def trace_text(
 def _title(trace: Trace) -> Text:
     values = ", ".join(f"{name}={value}" for name, value in trace.values)
     return Text.assemble(
-        (trace.kernel, "bold"), f" from {_short(trace.file)} for {trace.target}",
-        (f"  {values}", "dim") if values else "",
+        (plain(trace.kernel), "bold"), f" from {plain(_short(trace.file))} for {trace.target}",
+        (f"  {plain(values)}", "dim") if values else "",
     )  # fmt: skip
 
 
 def _header(step: Step, changes: Difference) -> Text:
     counts = f"+{changes.added} −{changes.removed}" if changes else "no change"
+    found = changes.structure
+    said = [f"{n} {word}" for word in ("moved", "renamed") if found and (n := found.count(word))]  # type: ignore[arg-type]
+    if found is not None and found.renames:
+        pairs = [f"{plain(a)} → {plain(b)}" for a, b in found.renames[:2]]
+        more = len(found.renames) - len(pairs)
+        said.append(", ".join(pairs) + (f" and {more} more" if more else ""))
+    more_text = f" · {', '.join(said)}" if said else ""
     return Text.assemble(
         ("── ", "dim"), (step.name, "bold" if changes else "dim"),
-        (f" · {duration(step.seconds)} · {counts}", ""), (f"  {step.reason}", "dim italic"),
+        (f" · {duration(step.seconds)} · {counts}{more_text}", ""),
+        (f"  {step.reason}", "dim italic"),
     )  # fmt: skip
 
 
-def _changes(changes: Difference, sources: SourceMap) -> Iterator[Text]:
+def _decision(found: Decision) -> Text:
+    place = "" if found.span is None else f"{_short(found.span.file)}:{found.span.line}  "
+    why = f" ({found.why})" if found.why else ""
+    return Text.assemble(
+        ("   ● ", "bold blue"), (f"{found.kind}: ", "bold"), plain(f"{place}{found.text}{why}")
+    )
+
+
+def _changes(
+    changes: Difference, sources: SourceMap, grep: re.Pattern[str] | None
+) -> Iterator[Text]:
     for hunk in changes.hunks:
         yield Text(hunk.header, "cyan")
         shown: tuple[str, int] | None = None
@@ -87,7 +122,34 @@ def _changes(changes: Difference, sources: SourceMap) -> Iterator[Text]:
             if place is not None and place != shown:
                 yield _origin(place, sources)
                 shown = place
-            yield Text(f"{row.sign} {row.line.text}", STYLES[row.sign])
+            yield _row(row, grep)
+
+
+def _row(row: Row, grep: re.Pattern[str] | None) -> Text:
+    text = Text(f"{row.sign} {row.line.text}", STYLES[row.sign])
+    for start, end in row.words:
+        text.stylize(_WORDS.get(row.sign, ""), start + 2, end + 2)
+    if grep is not None and row.sign != " ":
+        for found in grep.finditer(row.line.text):
+            text.stylize("bold underline", found.start() + 2, found.end() + 2)
+    if _CONTROL.search(text.plain):
+        return Text(plain(text.plain), STYLES[row.sign])
+    return text
+
+
+def _matches(
+    step: Step, changes: Difference, sources: SourceMap, grep: re.Pattern[str]
+) -> bool:
+    """Whether a changed line, its Python, a decision or the name of the pass matches."""
+    if grep.search(step.name) or any(grep.search(d.text) for d in step.decisions):
+        return True
+    for row in (row for hunk in changes.hunks for row in hunk.rows if row.sign != " "):
+        if grep.search(row.line.text):
+            return True
+        place = _place(row)
+        if place is not None and grep.search(sources.line(*place) or ""):
+            return True
+    return False
 
 
 def _place(row: Row) -> tuple[str, int] | None:
@@ -99,19 +161,22 @@ def _place(row: Row) -> tuple[str, int] | None:
 def _origin(place: tuple[str, int], sources: SourceMap) -> Text:
     file, number = place
     source = (sources.line(file, number) or "").strip()
-    return Text(f"   {_short(file)}:{number}  {source}", "blue")
+    return Text(plain(f"   {_short(file)}:{number}  {source}"), "blue")
 
 
 def _summary(trace: Trace) -> Text:
-    changed = sum(
-        bool(difference(a, b, 0)) for a, b in zip(trace.steps, trace.steps[1:], strict=False)
-    )
-    count = max(len(trace.steps) - 1, 0)
+    changed = sum(a.lines != b.lines and a.text != b.text for a, b in trace.pairs)
+    count = len(trace.pairs)
     slowest = max(trace.steps, key=lambda s: s.seconds, default=None)
     text = f"{count} passes, {changed} changed something, {duration(trace.seconds)}"
     if slowest is not None and slowest.seconds:
         text += f"; the slowest was {slowest.name} with {duration(slowest.seconds)}"
     return Text(text, "bold")
+
+
+def plain(text: str) -> str:
+    """Text in which nothing moves a terminal's cursor, rings its bell or turns its direction."""
+    return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}", text)
 
 
 def duration(seconds: float) -> str:

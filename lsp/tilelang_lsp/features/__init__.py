@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from tilelang_lsp.features import (
+    call_hierarchy,
     code_actions,
+    code_lenses,
     completion,
+    document_links,
     document_symbols,
+    folding,
     hover,
     inlay_hints,
     navigation,
+    rename,
+    selection_ranges,
+    semantic_tokens,
     signature_help,
 )
 from tilelang_lsp.features.base import Feature, Request
@@ -21,8 +28,16 @@ FEATURES: tuple[Feature, ...] = (
     navigation.DEFINITION,
     navigation.REFERENCES,
     navigation.HIGHLIGHT,
+    rename.PREPARE,
+    rename.RENAME,
     document_symbols.FEATURE,
     code_actions.FEATURE,
+    code_lenses.FEATURE,
+    semantic_tokens.FEATURE,
+    folding.FEATURE,
+    selection_ranges.FEATURE,
+    document_links.FEATURE,
+    call_hierarchy.PREPARE,
 )
 
 __all__ = ["FEATURES", "Feature", "Request"]

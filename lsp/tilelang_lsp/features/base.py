@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tilelang_diagnostics import Diagnostic
+from tilelang_lsp.insights import FileInsights
 from tilelang_lsp.model import Analysis, Catalogue, Hint
+from tilelang_lsp.options import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +29,22 @@ class Request:
     end_column: int = 1
     hints: tuple[Hint, ...] = ()
     include_declaration: bool = True
+    insights: FileInsights = field(default_factory=FileInsights)
+    options: Options = field(default_factory=Options)
+    findings: tuple[Diagnostic, ...] = ()
+    new_name: str = ""
+    uri: str = ""
+    positions: tuple[tuple[int, int], ...] = ()  # of a request about several
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
     """One request the server answers.
 
-    `waits`: for the analysis of the current text ("current"), or takes what there is ("newest")
-    because an answer at once is worth more than a fresh one.
+    `waits`: for the analysis of the current text ("current"), for a moment ("fresh"), or takes what
+    there is ("newest") because an answer at once is worth more than a fresh one.
     """
 
     method: str
     answer: Callable[[Request], Any]
-    waits: Literal["current", "newest"]
+    waits: Literal["current", "fresh", "newest"]

@@ -20,19 +20,20 @@ from tilelang_lsp.features.diagnostics import EditorDiagnostic, editor_diagnosti
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A quick fix: edits, the finding it is for, and whether it is the obvious one."""
+    """Edits under a title. A quick fix is for a finding, and may be the obvious one."""
 
     title: str
     edits: tuple[Edit, ...]
     preferred: bool
-    resolves: EditorDiagnostic
+    resolves: EditorDiagnostic | None
+    kind: str = "quickfix"
 
 
 def code_actions(request: Request) -> tuple[Action, ...]:
     """The actions for every finding that touches the range."""
     return tuple(
         action
-        for diagnostic in request.analysis.diagnostics
+        for diagnostic in request.findings or request.analysis.diagnostics
         if _touches(request, diagnostic.span)
         for action in _actions(request, diagnostic)
     )

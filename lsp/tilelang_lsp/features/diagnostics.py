@@ -14,6 +14,8 @@ from tilelang_diagnostics import Diagnostic, Severity, Span
 from tilelang_lsp.model import Analysis
 
 DEPRECATED = frozenset({"TL118"})
+# What does nothing: an editor draws it faint.
+UNNECESSARY = frozenset({"TL149", "TL186"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class EditorDiagnostic:
     related: tuple[Related, ...]
     page: str
     deprecated: bool = False
+    unnecessary: bool = False
 
 
 def editor_diagnostics(analysis: Analysis) -> tuple[EditorDiagnostic, ...]:
@@ -52,7 +55,7 @@ def editor_diagnostic(diagnostic: Diagnostic, path: str) -> EditorDiagnostic:
     ]  # fmt: skip
     return EditorDiagnostic(
         span, diagnostic.severity, diagnostic.code, _message(diagnostic), tuple(related),
-        page_file(diagnostic.code), diagnostic.code in DEPRECATED,
+        page_file(diagnostic.code), diagnostic.code in DEPRECATED, diagnostic.code in UNNECESSARY,
     )  # fmt: skip
 
 

@@ -1,38 +1,82 @@
-"""textDocument/inlayHint: shape, dtype and scope where a name is bound, and launch sizes.
+"""textDocument/inlayHint: what a name is where it is bound, and what calls and headers came to.
 
-A_shared⟨: (128, 32) float16 shared⟩ = T.alloc_shared((block_M, block_K), dtype)
+A_shared⟨: (128, 32) float16 shared⟩⟨ swizzle 64B⟩ = T.alloc_shared((block_M, block_K), dtype)
 x⟨: float32⟩ = A_local[i] * scale
 rows⟨ = 16⟩ = block_M // 8
 with T.Kernel(8, 8, threads=128) as (bx, by):⟨ 64 blocks × 128 threads⟩
+for k in T.Pipelined(K // 32, num_stages=3):⟨ 32 iterations⟩⟨ 3 stages, 48 KiB⟩
+    T.copy(A[by * 128, k * 32], A_shared)⟨ cp.async 16 B⟩
+
+An editor cuts off what is too long for a line, so the hints of a line share its room.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
 from math import prod
 
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.features.base import Feature, Request
-from tilelang_lsp.model import Analysis, Hint, Launch, Symbol
+from tilelang_lsp.model import HINT_KINDS, Analysis, Fact, Hint, HintKind, Launch, Symbol
 
-# VS Code cuts a label off after this many characters by default.
+# VS Code cuts the hints of a line off after this many characters by default.
 LONGEST_LABEL = 43
+# The first of these get their room first.
+_ORDER = {kind: n for n, kind in enumerate(
+    ("types", "launch", "instructions", "layouts", "pipelines", "loops", "values"))}  # fmt: skip
 
 
-def hints(analysis: Analysis) -> tuple[Hint, ...]:
-    """All hints of a file, in order."""
+def hints(
+    analysis: Analysis, facts: Iterable[Fact] = (), kinds: Collection[HintKind] = HINT_KINDS
+) -> tuple[Hint, ...]:
+    """All hints of a file, in order; `facts` come before those of the analysis itself."""
     lines = split_lines(analysis.text)
     found = [h for symbol in analysis.symbols if (h := _symbol_hint(symbol, lines)) is not None]
     for kernel in analysis.kernels:
         found += [h for launch in kernel.launches if (h := _launch_hint(launch, lines)) is not None]
-    return tuple(sorted(set(found), key=lambda h: (h.line, h.column, h.label)))
+    told: dict[tuple[object, str], Fact] = {}
+    for fact in (*facts, *analysis.facts):
+        told.setdefault((fact.span, fact.kind), fact)
+    found += [h for fact in told.values() if (h := _fact_hint(fact, lines)) is not None]
+    shown = {h: None for h in found if h.kind in kinds}
+    ordered = sorted(shown, key=lambda h: (h.line, h.column, _ORDER[h.kind], h.label))
+    return tuple(h for _, row in groupby(ordered, lambda h: h.line) for h in _fitting(list(row)))
 
 
 def _answer(request: Request) -> tuple[Hint, ...]:
     return tuple(h for h in request.hints if request.line <= h.line <= request.end_line)
 
 
-FEATURE = Feature("textDocument/inlayHint", _answer, "newest")
+FEATURE = Feature("textDocument/inlayHint", _answer, "fresh")
+
+
+def _fitting(row: list[Hint]) -> Iterator[Hint]:
+    """The hints of one line in the room there is: the least important are shortened or left out."""
+    room = LONGEST_LABEL
+    kept: dict[int, Hint] = {}
+    for number, hint in sorted(enumerate(row), key=lambda item: _ORDER[item[1].kind]):
+        for label in (hint.label, hint.shorter):
+            if label and (len(label) <= room or not kept):
+                kept[number] = replace(hint, label=label)
+                room -= len(label)
+                break
+    return (kept[number] for number in sorted(kept))
+
+
+def _fact_hint(fact: Fact, lines: tuple[str, ...]) -> Hint | None:
+    """A fact behind the name, the call or the header it is about."""
+    span = fact.span
+    if not fact.label or span.end_line > len(lines):
+        return None
+    place: tuple[int, int] | None = (span.end_line, span.end_column)
+    if re.match(r"\s*(async\s+)?for\b", lines[span.line - 1][span.column - 1 :]):
+        place = _header_end(span.end_line, lines)
+    if place is None:
+        return None
+    return Hint(*place, fact.label, fact.detail, fact.kind, fact.shorter, fact.cause)
 
 
 def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
@@ -50,7 +94,8 @@ def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
         case _:
             return None
     tooltip = "\n".join((f"{symbol.name}: {symbol.detail}", *symbol.notes))
-    return Hint(span.line, span.end_column, shorten(label), tooltip)
+    kind: HintKind = "values" if symbol.kind == "constant" else "types"
+    return Hint(span.line, span.end_column, shorten(label), tooltip, kind)
 
 
 def _is_news(symbol: Symbol, before: str, behind: str) -> bool:
@@ -68,18 +113,19 @@ def _launch_hint(launch: Launch, lines: tuple[str, ...]) -> Hint | None:
     sizes = (*launch.grid, *launch.threads)
     if not all(size.isdigit() for size in sizes):
         return None
-    place = _header_end(launch, lines)
+    place = _header_end(launch.span.line, lines)
     if place is None:
         return None
     blocks, threads = prod(map(int, launch.grid)), prod(map(int, launch.threads))
     label = f" {blocks} block{_s(blocks)} × {threads} thread{_s(threads)}"
     shape = f"grid ({', '.join(launch.grid)}), threads ({', '.join(launch.threads)})"
-    return Hint(place[0], place[1], shorten(label), f"{shape}\n{blocks * threads} threads in all")
+    said = f"{shape}\n{blocks * threads} threads in all"
+    return Hint(place[0], place[1], shorten(label), said, "launch")
 
 
-def _header_end(launch: Launch, lines: tuple[str, ...]) -> tuple[int, int] | None:
-    """Right behind the colon that ends the `with` header; headers may take several lines."""
-    for number in range(launch.span.line, min(launch.span.line + 12, len(lines)) + 1):
+def _header_end(first: int, lines: tuple[str, ...]) -> tuple[int, int] | None:
+    """Right behind the colon that ends a header; headers may take several lines."""
+    for number in range(first, min(first + 12, len(lines)) + 1):
         header = re.match(r"(.*:)\s*(?:#.*)?$", lines[number - 1])
         if header is not None:
             return number, len(header[1]) + 1

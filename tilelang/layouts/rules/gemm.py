@@ -13,17 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilelang.layout.atoms import ATOMS, LANES, Atom
+from tilelang.layout.atoms import Atom
 from tilelang.layout.banks import Pattern, fragment_access, ldmatrix_rows
 from tilelang.layout.constraints import Mode
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.gemm import NoPartition, accumulator, operand_a, operand_b
 from tilelang.layout.instructions import (
+    MMA_SYNC,
     Chosen,
+    Family,
     Unsuitable,
     choose_instruction,
     instructions,
-    multiplied_as,
 )
 from tilelang.layouts.addresses import constant_shape, known_shape, storage_elements
 from tilelang.layouts.builder import Builder
@@ -35,6 +36,7 @@ from tilelang.program.accesses import storage
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import make_diagnostic
 from tilelang.program.stmt import TileOp
+from tilelang.target import ARCHS, Target
 from tilelang_diagnostics.model import Diagnostic, Label
 
 OPS = ("gemm",)
@@ -84,23 +86,23 @@ def _product(op: TileOp) -> Product | None:
 
 def _instruction(b: Builder, product: Product) -> Chosen | None:
     """The matrix instruction and the grid of warps, or None with the reason reported."""
-    arch, warp = b.machine.arch, b.machine.warp
-    if b.threads % warp and arch is None:
+    arch, warp, family = b.machine.arch, b.machine.warp, b.machine.family
+    if b.threads % warp and family is None:
         _refuse(b, _no_warps(b, product))
         return None
-    a, right = (multiplied_as(r.dtype.name) for r in (product.a, product.b))
-    if arch is None or (arch in VOLTA and a in VOLTA_TYPES):
+    a, right = (r.dtype.name for r in (product.a, product.b))
+    if arch is None or family is None or (_is_volta(family, arch) and a in VOLTA_TYPES):
         why = f"the matrix fragments of {b.machine} are not tabulated"
         _leave_open(b, product.op, why)
         return None
-    usable = instructions(a, right, product.c.buffer.dtype.name, arch)
+    usable = instructions(a, right, product.c.buffer.dtype.name, arch, family)
     if not usable:
-        newer = _newer(a, product.c.buffer.dtype.name, arch)
+        newer = _newer(family, a, product.c.buffer.dtype.name, arch)
         narrow = product.dtype.is_float and product.dtype.bits <= 8
-        _refuse(b, _no_arithmetic(b, product, newer) if narrow and newer else
-                _without_mma(b, product, arch))  # fmt: skip
+        _refuse(b, _no_arithmetic(b, product, newer) if narrow and (newer or family.kind != "cuda")
+                else _without_mma(b, product, family, arch))  # fmt: skip
         return None
-    warps, rest = divmod(b.threads, LANES)
+    warps, rest = divmod(b.threads, family.lanes)
     found = choose_instruction(usable, *product.sizes, max(1, warps), product.policy)
     match found:
         case Unsuitable(what="k"):
@@ -110,7 +112,7 @@ def _instruction(b: Builder, product: Product) -> Chosen | None:
         case _ if rest or not warps:
             _refuse(b, _no_warps(b, product))
         case NoPartition():
-            _refuse(b, _no_partition(product, found))
+            _refuse(b, _no_partition(product, found, family.lanes))
         case Chosen():
             return found
     return None
@@ -193,32 +195,40 @@ def _refuse(b: Builder, finding: Diagnostic) -> None:
         b.found.append(finding)
 
 
-def _newer(dtype: str, accumulator: str, arch: int) -> int | None:
-    """The first compute capability after `arch` that multiplies a type."""
+def _is_volta(family: Family, arch: int) -> bool:
+    return family is MMA_SYNC and arch in VOLTA
+
+
+def _newer(family: Family, dtype: str, accumulator: str, arch: int) -> str | None:
+    """The first architecture after `arch` that multiplies a type."""
+    wanted = family.seen_as(dtype)
     later = [
         atom.min_arch
-        for atom in ATOMS
-        if dtype in atom.inputs and accumulator in atom.accumulators and atom.min_arch > arch
+        for atom in family.atoms
+        if wanted in atom.inputs and accumulator in atom.accumulators and atom.min_arch > arch
     ]
-    return min(later, default=None)
+    archs = [Target(family.kind, name) for name in ARCHS[family.kind]]
+    found = [t for t in archs if t.number == min(later, default=None)]
+    return str(found[0]) if found else None
 
 
-def _no_arithmetic(b: Builder, product: Product, newer: int) -> Diagnostic:
+def _no_arithmetic(b: Builder, product: Product, newer: str | None) -> Diagnostic:
     """Types that only matrix instructions compute with."""
+    first = "" if newer is None else f"compile for {newer} or later, or "
     return make_diagnostic(
         "TL412",
         f"{b.machine} cannot multiply {product.dtype}, as `T.gemm` into "
         f"`{product.c.buffer.name}` asks",
         span=product.op.span,
-        label=f"needs cuda:sm_{newer}",
+        label="this version has no instruction for it" if newer is None else f"needs {newer}",
         labels=_declared(product.a.buffer, product.b.buffer),
-        help=f"compile for cuda:sm_{newer} or later, or convert the operands to float16 first",
+        help=f"{first}convert the operands to float16 first",
     )
 
 
-def _without_mma(b: Builder, product: Product, arch: int) -> Diagnostic:
-    have = {name for atom in ATOMS if atom.min_arch <= arch for name in atom.inputs}
-    if arch in VOLTA:
+def _without_mma(b: Builder, product: Product, family: Family, arch: int) -> Diagnostic:
+    have = {name for atom in family.atoms if atom.min_arch <= arch for name in atom.inputs}
+    if _is_volta(family, arch):
         have |= set(VOLTA_TYPES)
     return make_diagnostic(
         "TL606",
@@ -282,15 +292,15 @@ def _illegal_tile(product: Product, least: Unsuitable) -> Diagnostic:
     )
 
 
-def _no_partition(product: Product, grid: NoPartition) -> Diagnostic:
+def _no_partition(product: Product, grid: NoPartition, lanes: int) -> Diagnostic:
     return make_diagnostic(
         "TL314",
         f"no grid of {grid.warps} warps covers the {product.m}x{product.n} tile "
         f"`{product.c.buffer.name}` with whole {grid.unit_m}x{grid.unit_n} instructions",
         span=product.op.span,
-        label=f"{grid.warps * LANES} threads are {grid.warps} warps",
+        label=f"{grid.warps * lanes} threads are {grid.warps} warps",
         labels=_declared(product.c.buffer),
-        help=grid.help,
+        help=grid.help_for(lanes),
     )
 
 

@@ -1,8 +1,11 @@
 // Barriers of a block (PTX ISA, bar): all of it, or as many threads as are said, at one of sixteen.
+#include <map>
+
 #include "block.h"
 #include "check.h"
 #include "grid.h"
 #include "report.h"
+#include "traffic.h"
 
 namespace tl::emulator {
 
@@ -26,6 +29,15 @@ bool is_complete(const Meeting& meeting) {
   return !meeting.came.empty() && int(meeting.came.size()) >= needed;
 }
 
+// Warps all of which waited.
+void converge_warps(const std::vector<Fiber*>& waiting) {
+  std::map<int, int> waiting_of, live_of;
+  for (const Fiber* fiber : waiting) ++waiting_of[fiber->warp];
+  for (const Fiber* fiber : block.fibers) live_of[fiber->warp] += !fiber->finished;
+  for (const auto& [warp, count] : waiting_of)
+    if (count == live_of[warp]) converge(warp);
+}
+
 // Everybody is here: `except` runs already.
 void release(int id, const Fiber* except) {
   Meeting& meeting = meetings[id];
@@ -33,6 +45,7 @@ void release(int id, const Fiber* except) {
   if (int(meeting.came.size()) >= block.live && meeting.waiting.size() == meeting.came.size())
     order_block();
   else order_some(meeting.came, meeting.waiting);
+  if (checking()) converge_warps(meeting.waiting);
   for (Fiber* fiber : meeting.waiting)
     if (fiber != except) make_ready(fiber);
   meeting = Meeting();

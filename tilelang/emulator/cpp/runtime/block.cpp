@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <map>
 
+#include "between.h"
 #include "check.h"
 #include "fiber.h"
+#include "locals.h"
 #include "memory.h"
 #include "report.h"
+#include "traffic.h"
 
 namespace tl::emulator {
 
@@ -107,6 +110,9 @@ void prepare(Fiber& fiber, int number, const Launch& launch, Index index) {
   fiber.barrier_id = -1;
   fiber.mbarrier = nullptr;
   fiber.stores.clear();
+  fiber.store_engine = -1;
+  fiber.held.clear();
+  begin_locals(fiber);
   fiber.open_stores.clear();
   fiber.open_group.clear();
   fiber.groups.clear();
@@ -118,6 +124,7 @@ void prepare(Fiber& fiber, int number, const Launch& launch, Index index) {
 }  // namespace
 
 void set_schedule(uint64_t chosen) { seed = chosen; }
+uint64_t schedule() { return seed; }
 
 bool run_block(const Launch& launch, Index index) {
   const int threads = int(launch.threads());
@@ -139,11 +146,14 @@ bool run_block(const Launch& launch, Index index) {
   reset_warps((threads + 31) / 32);
   forget_shared_memory();
   begin_block_check(threads);
+  begin_block_between(index.x + uint64_t(launch.grid.x) * (index.y + uint64_t(launch.grid.y) * index.z));
   for (int i = 0; i < threads; ++i) {
     prepare(*block.fibers[size_t(i)], i, launch, index);
     make_ready(block.fibers[size_t(i)]);
   }
+  begin_traffic(threads);
   run_next();
+  converge_all();
   if (!block.failed) finish_bulk();
   return !block.failed;
 }
@@ -160,6 +170,11 @@ void suspend(const char* waits_for, int line) {
 void yield(int line) {
   make_ready(block.running);
   suspend("for its turn", line);
+}
+
+void memory_fence(int line) {
+  fence_device(*block.running);
+  yield(line);
 }
 
 void abandon_block() {

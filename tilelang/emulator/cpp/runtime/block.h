@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "order.h"
+
 namespace tl::emulator {
 
 using Entry = void (*)(void* const* arguments);
@@ -27,6 +29,15 @@ struct PendingStore {
   TensorMap map;
   bool adds;
   int at[5], line;
+  Mark work;
+};
+
+// Registers of a matrix instruction that has yet to be waited for; what it only reads may be read.
+struct HeldRegisters {
+  const unsigned char* start;
+  size_t bytes;
+  bool is_written;
+  int line;
 };
 
 // One cp.async: `size` of `bytes` bytes are read.
@@ -52,6 +63,9 @@ struct Fiber {
   // Bulk stores, likewise.
   std::vector<PendingStore> open_stores;
   std::vector<std::vector<PendingStore>> stores;
+  int store_engine = -1;
+  // Registers that matrix instructions under way use.
+  std::vector<HeldRegisters> held;
 };
 
 // Of the block that runs in this process.
@@ -65,6 +79,7 @@ extern Block block;
 
 // 0: first come, first served. Anything else seeds a random order.
 void set_schedule(uint64_t seed);
+uint64_t schedule();
 // Runs one block to its end; false when it failed.
 bool run_block(const Launch& launch, Index index);
 

@@ -23,6 +23,7 @@ struct Load {
   long bytes;
   void* barrier;
   Knowledge knowledge;
+  Mark work;
   int line;
 };
 std::deque<Load> under_way;
@@ -60,6 +61,25 @@ void for_each(const TensorMap& map, const int* at, unsigned char* tile, F visit)
   }
 }
 
+// The same, for pieces of up to 16 bytes that lie together on both sides.
+template <class F>
+void for_each_row(const TensorMap& map, const int* at, unsigned char* tile, F visit) {
+  unsigned char *place = nullptr, *there = nullptr;
+  size_t bytes = 0;
+  for_each(map, at, tile, [&](unsigned char* next, unsigned char* in_tensor) {
+    const bool goes_on = bytes > 0 && bytes + map.item <= 16 && next == place + bytes &&
+                         (there == nullptr ? in_tensor == nullptr : in_tensor == there + bytes);
+    if (!goes_on) {
+      if (bytes > 0) visit(place, there, bytes);
+      place = next;
+      there = in_tensor;
+      bytes = 0;
+    }
+    bytes += map.item;
+  });
+  if (bytes > 0) visit(place, there, bytes);
+}
+
 template <class T>
 void add_number(unsigned char* to, const unsigned char* from) {
   T a, b;
@@ -89,13 +109,18 @@ void add_element(const TensorMap& map, unsigned char* to, const unsigned char* f
   }
 }
 
-void store(const Fiber&, const PendingStore& what) {
-  for_each(what.map, what.at, const_cast<unsigned char*>(what.from),
-           [&](unsigned char* from, unsigned char* to) {
-             if (to == nullptr) return;
-             if (what.adds) add_element(what.map, to, from);
-             else memcpy(to, from, what.map.item);
-           });
+void store(const Fiber& fiber, const PendingStore& what) {
+  const Access access = what.adds ? Access::atomic : Access::write;
+  for_each_row(what.map, what.at, const_cast<unsigned char*>(what.from),
+               [&](unsigned char* from, unsigned char* to, size_t bytes) {
+                 if (to == nullptr) return;
+                 touch(fiber, to, bytes, access, Site::at_line(what.line));
+                 for (size_t i = 0; i < bytes && what.adds; i += what.map.item)
+                   add_element(what.map, to + i, from + i);
+                 if (!what.adds) memcpy(to, from, bytes);
+                 settle_suspect();
+               });
+  if (checking()) finish_work(what.work.actor, what.work.clock, fiber);
 }
 
 void start(Load load) {
@@ -103,7 +128,12 @@ void start(Load load) {
   const Site site = Site::at_line(load.line);
   if (reinterpret_cast<uintptr_t>(load.to) % 16 != 0)
     report_misaligned(me, load.to, size_t(load.bytes), Access::write, site, 16);
-  if (load.plain != nullptr) touch(me, load.plain, size_t(load.bytes), Access::read, site);
+  const View view = checking() ? view_of(me) : View();
+  load.work = begin_load(load.barrier, view, load.line);
+  if (load.plain != nullptr) engine_reads(me, view, load.plain, size_t(load.bytes), site);
+  else if (checking()) for_each_row(load.map, load.at, load.to, [&](unsigned char*, unsigned char* from, size_t n) {
+    if (from != nullptr) engine_reads(me, view, from, n, site);
+  });
   begin_flight(me, load.to, size_t(load.bytes), site);
   memset(load.to, 0xff, size_t(load.bytes));
   publish(load.knowledge, me);
@@ -114,7 +144,7 @@ void start(Load load) {
 
 void bulk_load(void* to, const TensorMap& map, void* barrier, const int* at, int line) {
   Load load{block.running, static_cast<unsigned char*>(to), map,     {},
-            nullptr,       box_elements(map) * map.item,    barrier, {},
+            nullptr,       box_elements(map) * map.item,    barrier, {},      {},
             line};
   memcpy(load.at, at, sizeof(load.at));
   start(load);
@@ -128,6 +158,7 @@ void bulk_copy(void* to, const void* from, int bytes, void* barrier, int line) {
          static_cast<const unsigned char*>(from),
          bytes,
          barrier,
+         {},
          {},
          line});
 }
@@ -144,18 +175,26 @@ bool advance_bulk() {
       else memcpy(place, from, load.map.item);
     });
   }
-  end_flight(*load.fiber, load.to, size_t(load.bytes), Site::at_line(load.line));
+  Mark landed = load.work;
   Knowledge knowledge = load.knowledge;
-  publish(knowledge, *load.fiber);
+  if (checking()) {
+    landed.epoch = this_epoch();
+    finish_work(landed.actor, landed.clock, knowledge);
+  }
+  end_flight(*load.fiber, load.to, size_t(load.bytes), Site::at_line(load.line), landed);
   complete_bytes(load.barrier, load.bytes, knowledge);
   return true;
 }
 
 void bulk_store(const void* from, const TensorMap& map, bool adds, const int* at, int line) {
   Fiber& me = *block.running;
-  PendingStore store{static_cast<const unsigned char*>(from), map, adds, {}, line};
+  PendingStore store{static_cast<const unsigned char*>(from), map, adds, {}, line, {}};
   memcpy(store.at, at, sizeof(store.at));
-  touch_shared(me, from, size_t(box_elements(map) * map.item), Access::read, Site::at_line(line));
+  if (checking()) {
+    if (me.store_engine < 0) me.store_engine = new_engine(me.number);
+    store.work = begin_work(me.store_engine, Site::at_line(line));
+    engine_reads_shared(me, view_of(me), from, size_t(box_elements(map) * map.item), store.work);
+  }
   me.open_stores.push_back(store);
 }
 
@@ -177,9 +216,15 @@ void reset_bulk() { under_way.clear(); }
 
 void finish_bulk() {
   for (Fiber* fiber : block.fibers) {
+    fiber->stores.push_back(fiber->open_stores);
     for (const auto& group : fiber->stores)
-      for (const PendingStore& what : group) store(*fiber, what);
-    for (const PendingStore& what : fiber->open_stores) store(*fiber, what);
+      for (const PendingStore& what : group) {
+        if (checking()) {
+          Report report("unwaited", Site::at_line(what.line), fiber);
+          report.text("text", "a bulk store").send();
+        }
+        store(*fiber, what);
+      }
   }
 }
 

@@ -24,7 +24,7 @@ Call read_call(const char* path) {
     else if (word == "workers") words >> call.workers;
     else if (word == "region") {
       Call::Range range;
-      words >> range.offset >> range.bytes >> range.is_written >> range.name;
+      words >> range.offset >> range.bytes >> range.is_written >> range.is_fresh >> range.name;
       call.ranges.push_back(range);
     } else if (word == "launch") {
       Launch launch;

@@ -7,7 +7,7 @@
 //   seed N              0: first come, first served
 //   check 0|1
 //   workers N           how many blocks run side by side
-//   region OFFSET BYTES WRITTEN NAME
+//   region OFFSET BYTES WRITTEN FRESH NAME
 //   launch SYMBOL GX GY GZ BX BY BZ ARENA COOPERATIVE
 //   pointer REGION      arguments of the launch before it: the n-th region …
 //   value HEX           … or the bytes of a number, or a tensor map:
@@ -27,7 +27,7 @@ struct Call {
   unsigned workers = 1;
   struct Range {
     size_t offset, bytes;
-    bool is_written;
+    bool is_written, is_fresh;
     std::string name;
   };
   std::vector<Range> ranges;

@@ -6,6 +6,8 @@
 #include "block.h"
 #include "check.h"
 #include "fiber.h"
+#include "locals.h"
+#include "traffic.h"
 
 namespace {
 
@@ -16,7 +18,8 @@ inline void seen(const void* place, size_t bytes, Access access, void* code, boo
   const Fiber* fiber = block.running;
   if (fiber == nullptr) return;
   const auto* byte = static_cast<const char*>(place);
-  if (size_t(byte - fiber->stack) < stack_bytes) return;
+  if (size_t(byte - fiber->stack) < stack_bytes)
+    return touch_local(*fiber, place, bytes, is_write(access), Site::at_code(reinterpret_cast<uintptr_t>(code)));
   // threadIdx and its like.
   if (place == &current || size_t(byte - reinterpret_cast<const char*>(fiber)) < sizeof(Fiber))
     return;
@@ -24,6 +27,7 @@ inline void seen(const void* place, size_t bytes, Access access, void* code, boo
   if (aligned && (reinterpret_cast<uintptr_t>(place) & (bytes - 1)) != 0)
     report_misaligned(*fiber, place, bytes, access, site, bytes);
   touch(*fiber, place, bytes, access, site);
+  count_access(*fiber, place, bytes, access, site);
 }
 
 }  // namespace
@@ -42,13 +46,13 @@ inline void seen(const void* place, size_t bytes, Access access, void* code, boo
     seen(p, n, Access::write, __builtin_return_address(0), false);  \
   }                                                                 \
   extern "C" void __tsan_volatile_read##n(void* p) {                \
-    seen(p, n, Access::atomic, __builtin_return_address(0), true);  \
+    seen(p, n, Access::atomic_read, __builtin_return_address(0), true);  \
   }                                                                 \
   extern "C" void __tsan_volatile_write##n(void* p) {               \
     seen(p, n, Access::atomic, __builtin_return_address(0), true);  \
   }                                                                 \
   extern "C" void __tsan_unaligned_volatile_read##n(void* p) {      \
-    seen(p, n, Access::atomic, __builtin_return_address(0), false); \
+    seen(p, n, Access::atomic_read, __builtin_return_address(0), false); \
   }                                                                 \
   extern "C" void __tsan_unaligned_volatile_write##n(void* p) {     \
     seen(p, n, Access::atomic, __builtin_return_address(0), false); \

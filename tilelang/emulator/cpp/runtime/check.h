@@ -1,53 +1,53 @@
-// Checked mode: which threads touched which byte of shared memory, and of tensors that are written,
-// and were they ordered? Blocks are looked at one by one: races between blocks are not seen.
-//
-// A byte remembers its last write and two reads since. An access is in order with another one of
-// the same block when a barrier of the whole block lies between (its `epoch` is older), or a chain
-// of partial barriers and warp barriers leads from one to the other (vector clocks).
+// Checked mode: which threads and engines touched which byte of shared memory, and of tensors that
+// are written, and were they ordered (order.h)? A byte remembers its last write, the first and the
+// last read since, and who of the engines reads it.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
-#include <vector>
-
+#include "order.h"
 #include "report.h"
 
 namespace tl::emulator {
 
-struct Fiber;
+struct Region;
 
-enum class Access : uint8_t { read, write, atomic };
+// `atomic_read` is a volatile one, or any that only looks.
+enum class Access : uint8_t { read, write, atomic, atomic_read };
 
-void enable_check();
-bool checking();
 void begin_block_check(int threads);
-
-// All threads of the block waited for each other.
-void order_block();
-// What those who `came` did lies before what those who `waited` do next.
-void order_some(const std::vector<Fiber*>& came, const std::vector<Fiber*>& waited);
-
-// What somebody knew at some moment, kept for whoever waits for it: an mbarrier, a bulk copy.
-struct Knowledge {
-  uint32_t epoch = 0;
-  std::vector<uint32_t> clocks;
-};
-// Adds what `fiber` did so far.
-void publish(Knowledge& to, const Fiber& fiber);
-void add(Knowledge& to, const Knowledge& what);
-// What is known lies before what `fiber` does next.
-void learn(const Fiber& fiber, const Knowledge& what);
 
 // An access of the code of a kernel, before it happens. Ends the block when it is outside of all
 // memory. Nothing in plain mode, except for `must_be_shared`.
 void touch(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site);
 // The same, of an instruction that only knows shared memory: outside is an error in plain mode too.
 void touch_shared(const Fiber& fiber, const void* place, size_t bytes, Access access, Site site);
-// The destination of a cp.async: under way from its issue to its wait.
+// The destination of an asynchronous copy: under way from its issue to its wait.
 void begin_flight(const Fiber& fiber, const void* place, size_t bytes, Site site);
-void end_flight(const Fiber& fiber, const void* place, size_t bytes, Site site);
+void end_flight(const Fiber& fiber, const void* place, size_t bytes, Site issued, Mark landed);
 // Two writes of one value are no mistake: decided when the second one has happened.
 void settle_suspect();
+
+// An engine that `fiber`, which knows `view`, sets to work, reads shared memory from now until
+// `work` is done.
+void engine_reads_shared(const Fiber& fiber, const View& view, const void* place, size_t bytes,
+                         Mark work);
+// It reads a tensor.
+void engine_reads(const Fiber& fiber, const View& view, const void* place, size_t bytes, Site site);
+// An engine that uses what only threads may have written so far: an mbarrier.
+void must_be_fenced(const Fiber& fiber, const View& view, Mark written, const char* what,
+                    Site site);
+
+// What a report says of a place: a byte of shared memory, or of a tensor.
+struct Spot {
+  long offset;
+  const Region* region;  // null: shared memory
+};
+void tell(Report& report, Spot spot);
+void report_race(const Fiber& fiber, Site site, const char* access, const Mark& other,
+                 const char* other_access, Spot spot);
+const char* word(Access access);
+inline bool is_write(Access access) { return access == Access::write || access == Access::atomic; }
 
 [[noreturn]] void report_outside(const Fiber& fiber, const void* place, size_t bytes, Access access,
                                  Site site);

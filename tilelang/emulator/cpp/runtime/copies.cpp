@@ -5,6 +5,7 @@
 
 #include "block.h"
 #include "check.h"
+#include "traffic.h"
 
 namespace tl::emulator {
 
@@ -18,7 +19,9 @@ void copy_async(uint32_t address, const void* from, int bytes, int size, int lin
   if (size > 0 && reinterpret_cast<uintptr_t>(from) % n != 0)
     report_misaligned(me, from, n, Access::read, site, n);
   if (size > 0) touch(me, from, size_t(size), Access::read, site);
+  if (size > 0) count_access(me, from, size_t(size), Access::read, site);
   begin_flight(me, to, n, site);
+  count_access(me, to, n, Access::write, site);
   memset(to, 0xff, n);
   me.open_group.push_back({to, from, bytes, size, line});
 }
@@ -35,7 +38,8 @@ void copy_async_wait(int groups, int) {
     for (const PendingCopy& copy : me.groups.front()) {
       memcpy(copy.to, copy.from, size_t(copy.size));
       memset(copy.to + copy.size, 0, size_t(copy.bytes - copy.size));
-      end_flight(me, copy.to, size_t(copy.bytes), Site::at_line(copy.line));
+      const Site site = Site::at_line(copy.line);
+      end_flight(me, copy.to, size_t(copy.bytes), site, mark_of(me, site));
     }
     me.groups.erase(me.groups.begin());
   }

@@ -18,12 +18,14 @@
 #include <algorithm>
 #include <new>
 
+#include "between.h"
 #include "block.h"
 #include "call.h"
 #include "check.h"
 #include "grid.h"
 #include "memory.h"
 #include "report.h"
+#include "traffic.h"
 
 namespace {
 
@@ -49,7 +51,8 @@ void map_memory(const Call& call) {
                                     MAP_SHARED | MAP_FIXED, file, off_t(start)) == MAP_FAILED)
       give_up("no memory for " + range.name);
     regions.push_back(
-        {range.name, place + guard + (range.offset - start), range.bytes, range.is_written});
+        {range.name, place + guard + (range.offset - start), range.bytes, range.is_written,
+                       range.is_fresh});
   }
   close(file);
 }
@@ -114,6 +117,7 @@ void work(const Launch& launch) {
     block_ended();
     if (launch.cooperative) break;
   }
+  report_traffic();
   fflush(stdout);
 }
 
@@ -121,6 +125,7 @@ void run(const Launch& launch, unsigned workers) {
   if (launch.blocks() == 0) return;
   make_arena(launch.arena_bytes);
   reset_shared(uint32_t(launch.blocks()));
+  if (checking()) begin_launch(launch.blocks());
   // The barrier of a grid needs all blocks at once.
   const uint64_t wanted =
       launch.cooperative ? launch.blocks() : std::min<uint64_t>(workers, launch.blocks());
@@ -148,7 +153,10 @@ int main(int count, char** words) {
   load(call);
   fill_arguments(call);
   set_schedule(call.seed);
-  if (call.check) enable_check();
+  if (call.check) {
+    enable_check();
+    make_between();
+  }
   for (const Launch& launch : call.launches) {
     run(launch, call.workers);
     if (is_stopped()) return 1;

@@ -5,6 +5,8 @@
 
 #include "block.h"
 #include "check.h"
+#include "locals.h"
+#include "traffic.h"
 
 namespace tl::emulator {
 
@@ -31,6 +33,7 @@ void find_rows(void* const* lanes, unsigned char** rows, Access access) {
     if (reinterpret_cast<uintptr_t>(lane.row) % 16 != 0)
       report_misaligned(*lane.fiber, lane.row, 16, access, site, 16);
     touch_shared(*lane.fiber, lane.row, 16, access, site);
+    count_access(*lane.fiber, lane.row, 16, access, site);
     rows[i] = lane.row;
   }
 }
@@ -84,9 +87,11 @@ void load_matrices(int count, bool transposed, uint32_t* registers, uint32_t row
   Lane lane{block.running, static_cast<unsigned char*>(shared_pointer(row)), registers, count, line,
             transposed};
   warp_together(~0u, &lane, load, "ldmatrix", line);
+  give_local(*block.running, registers, 4 * size_t(count));
 }
 
 void store_matrices(int count, bool transposed, uint32_t row, const uint32_t* registers, int line) {
+  take_local(*block.running, registers, 4 * size_t(count), Site::at_line(line));
   Lane lane{block.running,
             static_cast<unsigned char*>(shared_pointer(row)),
             const_cast<uint32_t*>(registers),

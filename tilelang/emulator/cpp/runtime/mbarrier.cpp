@@ -21,6 +21,8 @@ struct Barrier {
   uint32_t phase = 0;
   Knowledge open, done;  // of this phase, and of those that are over
   std::vector<Waiter> waiting;
+  Mark made;        // its initialisation
+  int engine = -1;  // of the loads that tell it
 };
 
 // The memory of a barrier only gives it a name.
@@ -38,6 +40,10 @@ Barrier& find(void* place, int line) {
     report_not_shared(*block.running, place, 8, Access::atomic, Site::at_line(line));
   const auto found = barriers.find(place);
   if (found == barriers.end()) reject("an mbarrier is used that nobody has initialised", line);
+  const Fiber& me = *block.running;
+  if (checking() && !is_before(found->second.made, me.number))
+    report_race(me, Site::at_line(line), "use", found->second.made, "initialisation",
+                {shared_offset(place, 8), nullptr});
   return found->second;
 }
 
@@ -71,6 +77,7 @@ void mbarrier_init(void* place, int count, int line) {
     report_not_shared(*block.running, place, 8, Access::write, Site::at_line(line));
   Barrier made;
   made.count = made.pending = count;
+  if (checking()) made.made = mark_of(*block.running, Site::at_line(line));
   barriers[place] = made;
 }
 
@@ -88,6 +95,15 @@ void mbarrier_arrive(void* place, int arrivals, long bytes, int line) {
   publish(barrier.open, *block.running);
   barrier.pending -= arrivals;
   advance(barrier);
+}
+
+Mark begin_load(void* place, const View& view, int line) {
+  Barrier& barrier = find(place, line);
+  if (!checking()) return Mark();
+  const Fiber& me = *block.running;
+  must_be_fenced(me, view, barrier.made, "the initialisation of the mbarrier", Site::at_line(line));
+  if (barrier.engine < 0) barrier.engine = new_engine(me.number);
+  return begin_work(barrier.engine, Site::at_line(line));
 }
 
 void complete_bytes(void* place, long bytes, const Knowledge& of) {
@@ -116,6 +132,11 @@ void copy_async_arrive(void* place, int line) {
   copy_async_commit();
   copy_async_wait(0, line);
   mbarrier_arrive(place, 1, 0, line);
+}
+
+void fence_proxy_async(int) {
+  settle_suspect();
+  fence_proxy(*block.running);
 }
 
 void reset_mbarriers() { barriers.clear(); }

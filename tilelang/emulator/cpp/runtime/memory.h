@@ -14,6 +14,7 @@ struct Region {
   unsigned char* start;
   size_t bytes;
   bool is_written = false;  // by any kernel of the call
+  bool is_fresh = false;    // nobody gave it values
 };
 extern std::vector<Region> regions;
 

@@ -3,10 +3,11 @@
 //   A: register r holds row g + 8 (r mod m/8), columns (4 (r div m/8) + t) E … + E - 1
 //   B: register r holds column g, rows (4 r + t) E … + E - 1
 //   C: element i holds row g + 8 (i div 2), column 2t + i mod 2
-// Products are summed in float (double of f64, int of integers), k ascending. Real tensor cores sum
-// in another order and with a few bits more; both are within a rounding of the exact sum.
+// What the sums come to is in tensor_sum.h.
 #include "block.h"
 #include "elements.h"
+#include "locals.h"
+#include "tensor_sum.h"
 
 namespace tl::emulator {
 
@@ -37,9 +38,7 @@ void multiply(void* const* lanes) {
     for (int i = 0; i < m * n / 32; ++i)
       d[g + 8 * (i / 2)][2 * t + i % 2] = number(D::get(mine.d, i));
   }
-  for (int row = 0; row < m; ++row)
-    for (int step = 0; step < k; ++step)
-      for (int column = 0; column < n; ++column) d[row][column] += a[row][step] * b[step][column];
+  add_products<D, A, B, false>(a, b, d, n);
   for (int lane = 0; lane < 32; ++lane) {
     if (lanes[lane] == nullptr) continue;
     const Lane& mine = *static_cast<const Lane*>(lanes[lane]);
@@ -48,12 +47,24 @@ void multiply(void* const* lanes) {
   }
 }
 
+template <int m, int k, class D, class A, class B>
+void issue(void* d, const void* a, const void* b, const char* name, int line) {
+  constexpr size_t d_bytes = m * 8 / 32 * D::bits / 8;
+  const Site site = Site::at_line(line);
+  const Fiber& me = *block.running;
+  take_local(me, a, m * k / 32 * A::bits / 8, site);
+  take_local(me, b, k * 8 / 32 * B::bits / 8, site);
+  take_local(me, d, d_bytes, site);
+  Lane lane{d, a, b};
+  warp_together(~0u, &lane, multiply<m, k, D, A, B>, name, line);
+  give_local(me, d, d_bytes);
+}
+
 }  // namespace
 
-#define TL_MMA(name, m, k, D, A, B)                                  \
-  void name(void* d, const void* a, const void* b, int line) {       \
-    Lane lane{d, a, b};                                              \
-    warp_together(~0u, &lane, multiply<m, k, D, A, B>, #name, line); \
+#define TL_MMA(name, m, k, D, A, B)                            \
+  void name(void* d, const void* a, const void* b, int line) { \
+    issue<m, k, D, A, B>(d, a, b, #name, line);                \
   }
 #include <emulator/mma_rows.h>
 

@@ -72,6 +72,11 @@ Report& Report::thread(const char* prefix, int number) {
   return *this;
 }
 
+Report& Report::index(const char* key, Index value) {
+  json_ += "," + quoted(key) + ":" + triple(value);
+  return *this;
+}
+
 Report& Report::address(const void* place, bool is_shared) {
   const auto* at = static_cast<const unsigned char*>(place);
   json_ +=
@@ -89,6 +94,10 @@ Report& Report::address(const void* place, bool is_shared) {
 
 void Report::send() {
   if (sent.size() >= most_reports || !sent.insert(identity_).second) return;
+  send_always();
+}
+
+void Report::send_always() {
   json_ += "}\n";
   if (write(file, json_.data(), json_.size()) < 0) perror("a report was lost");
 }

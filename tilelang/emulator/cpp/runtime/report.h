@@ -7,6 +7,7 @@
 namespace tl::emulator {
 
 struct Fiber;
+struct Index;
 
 // A place in the generated code: a line, or an address in the kernel's library.
 struct Site {
@@ -26,10 +27,13 @@ class Report {
   Report& number(const char* key, long value);
   Report& site(const char* prefix, Site site);
   Report& thread(const char* prefix, int number);
+  Report& index(const char* key, Index value);
   // How far an address is from the start of shared memory, and of each tensor: who reads the report
   // knows which of them the line is about.
   Report& address(const void* place, bool is_shared);
   void send();
+  // However many there are.
+  void send_always();
 
  private:
   std::string identity_, json_;

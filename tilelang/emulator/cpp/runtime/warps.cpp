@@ -2,6 +2,7 @@
 #include "block.h"
 #include "check.h"
 #include "report.h"
+#include "traffic.h"
 
 namespace tl::emulator {
 
@@ -72,6 +73,7 @@ void complete(int warp, size_t index, const Fiber* except) {
       if (meeting.came >> i & 1) members.push_back(lane_of(warp, i));
     order_some(members, members);
   }
+  if ((meeting.came & warps[size_t(warp)].live) == warps[size_t(warp)].live) converge(warp);
   for (int i = 0; i < 32; ++i)
     if ((meeting.came >> i & 1) && lane_of(warp, i) != except) make_ready(lane_of(warp, i));
 }

@@ -12,6 +12,8 @@
 #include "block.h"
 #include "check.h"
 #include "elements.h"
+#include "locals.h"
+#include "tensor_sum.h"
 
 namespace tl::emulator {
 
@@ -23,7 +25,11 @@ struct Operation {
   Wgmma what;
   void* d[group_threads];
   uint32_t a[group_threads][4];
+  const void* a_of[group_threads];
   void (*run)(const Operation&);
+  size_t d_bytes;
+  Mark work;
+  int line;
 };
 
 struct Group {
@@ -33,6 +39,7 @@ struct Group {
   Operation next;
   std::vector<Operation> open;
   std::deque<std::vector<Operation>> closed;
+  int engine = -1;
 };
 std::vector<std::unique_ptr<Group>> groups;
 
@@ -83,10 +90,7 @@ void multiply(const Operation& operation) {
       d[16 * (thread / 32) + thread % 32 / 4 + 8 * (i / 2 % 2)]
        [8 * (i / 4) + 2 * (thread % 4) + i % 2] =
            what.scale_d == 0 ? number(0) : number(D::get(operation.d[thread], i));
-  for (int row = 0; row < m; ++row)
-    for (int step = 0; step < k; ++step)
-      for (int column = 0; column < what.n; ++column)
-        d[row][column] += a[row][step] * b[step][column];
+  add_products<D, A, B, true>(a, b, d, what.n);
   for (int thread = 0; thread < group_threads; ++thread)
     for (int i = 0; i < what.n / 2; ++i)
       D::put(operation.d[thread], i,
@@ -94,14 +98,55 @@ void multiply(const Operation& operation) {
               [8 * (i / 4) + 2 * (thread % 4) + i % 2]);
 }
 
-// Reads of shared operands, told to the checks where the instruction is issued.
-void touch_operand(const void* start, const MatrixLayout& layout, int rows, int k, int bytes,
-                   Site site) {
+// Reads of shared operands, told to the checks where the instruction is issued, in pieces of 16
+// bytes.
+void touch_operand(const View& view, const void* start, const MatrixLayout& layout, int rows, int k,
+                   int bytes, Mark work) {
+  const int piece = 16 / bytes, by_row = layout.major == 0 ? 1 : piece;
+  const int by_step = layout.major == 0 ? piece : 1;
+  for (int row = 0; row < rows; row += by_row)
+    for (int step = 0; step < k; step += by_step)
+      engine_reads_shared(*block.running, view, element(start, layout, row, step, bytes), 16, work);
+}
+
+std::vector<const Fiber*> members() {
+  const size_t first = size_t(block.running->number / group_threads * group_threads);
+  return {block.fibers.begin() + long(first), block.fibers.begin() + long(first) + group_threads};
+}
+
+// Registers of the operation, of each thread: whether they hold values, which a fence let go, and
+// whose they are until the wait.
+void hold_registers(const Operation& operation) {
+  const Site site = Site::at_line(operation.line);
+  for (const Fiber* fiber : members()) {
+    const int thread = fiber->number % group_threads;
+    auto& held = block.fibers[size_t(fiber->number)]->held;
+    const void *d = operation.d[thread], *a = operation.a_of[thread];
+    bool is_fenced = true;
+    if (operation.what.scale_d != 0) {
+      take_local(*fiber, d, operation.d_bytes, site);
+      is_fenced = is_fenced_local(*fiber, d, operation.d_bytes);
+    }
+    if (operation.what.a_in_registers) {
+      take_local(*fiber, a, 16, site);
+      is_fenced = is_fenced && is_fenced_local(*fiber, a, 16);
+      held.push_back({static_cast<const unsigned char*>(a), 16, false, operation.line});
+    }
+    held.push_back({static_cast<const unsigned char*>(d), operation.d_bytes, true, operation.line});
+    give_local(*fiber, d, operation.d_bytes);
+    if (!is_fenced)
+      Report("unfenced", site, fiber).text("what", "registers").send();
+  }
+}
+
+void finish(const Operation& operation) {
+  operation.run(operation);
   if (!checking()) return;
-  for (int row = 0; row < rows; ++row)
-    for (int step = 0; step < k; ++step)
-      touch_shared(*block.running, element(start, layout, row, step, bytes), size_t(bytes),
-                   Access::read, site);
+  for (const Fiber* fiber : members()) {
+    finish_work(operation.work.actor, operation.work.clock, *fiber);
+    auto& held = block.fibers[size_t(fiber->number)]->held;
+    held.erase(held.begin(), held.begin() + (operation.what.a_in_registers ? 2 : 1));
+  }
 }
 
 // All threads of a warp group meet; the last one runs `finish`.
@@ -129,25 +174,36 @@ void together(const char* doing, int line, F finish) {
   for (Fiber* fiber : released) make_ready(fiber);
 }
 
-void issue(const Wgmma& what, int k, int bytes, void (*run)(const Operation&), const char* name,
-           int line) {
+void issue(const Wgmma& what, int k, int bytes, int d_bits, void (*run)(const Operation&),
+           const char* name, int line) {
   const size_t number = size_t(block.running->number / group_threads);
   while (groups.size() <= number) groups.push_back(std::make_unique<Group>());
   Operation& next = groups[number]->next;
   const int thread = block.running->number % group_threads;
   next.d[thread] = what.d;
+  next.a_of[thread] = what.a;
   if (what.a_in_registers) memcpy(next.a[thread], what.a, 16);
   together(name, line, [&](Group& group) {
     group.next.what = what;
     group.next.run = run;
-    if (!what.a_in_registers)
-      touch_operand(what.a, what.a_layout, 64, k, bytes, Site::at_line(line));
-    touch_operand(what.b, what.b_layout, what.n, k, bytes, Site::at_line(line));
+    group.next.line = line;
+    group.next.d_bytes = size_t(what.n / 2 * d_bits / 8);
+    if (checking()) {
+      const View view = view_of(members());
+      if (group.engine < 0) group.engine = new_engine(block.running->number);
+      group.next.work = begin_work(group.engine, Site::at_line(line));
+      if (!what.a_in_registers)
+        touch_operand(view, what.a, what.a_layout, 64, k, bytes, group.next.work);
+      touch_operand(view, what.b, what.b_layout, what.n, k, bytes, group.next.work);
+      hold_registers(group.next);
+    }
     group.open.push_back(group.next);
   });
 }
 
 }  // namespace
+
+void wgmma_fence(int) { fence_locals(*block.running); }
 
 void wgmma_commit(int line) {
   together("wgmma.commit_group", line, [](Group& group) {
@@ -159,7 +215,7 @@ void wgmma_commit(int line) {
 void wgmma_wait(int count, int line) {
   together("wgmma.wait_group", line, [count](Group& group) {
     for (; group.closed.size() > size_t(count); group.closed.pop_front())
-      for (const Operation& operation : group.closed.front()) operation.run(operation);
+      for (const Operation& operation : group.closed.front()) finish(operation);
   });
 }
 
@@ -167,7 +223,7 @@ void reset_wgmma() { groups.clear(); }
 
 #define TL_WGMMA(suffix, k, D, A, B)                                           \
   void wgmma_##suffix(const Wgmma& what, int line) {                           \
-    issue(what, k, A::bits / 8, multiply<k, D, A, B>, "wgmma " #suffix, line); \
+    issue(what, k, A::bits / 8, D::bits, multiply<k, D, A, B>, "wgmma " #suffix, line); \
   }
 #include <emulator/wgmma_rows.h>
 

@@ -38,6 +38,8 @@ int barrier_count(bool predicate, int line);
 void grid_barrier(int line);
 // Lets other threads run: whoever polls memory would otherwise wait for ever.
 void yield(int line);
+// __threadfence: what this thread did, and knows of, may be seen through what it does next.
+void memory_fence(int line);
 
 // --- warps (PTX ISA, bar.warp, shfl, vote, match, redux) ---
 
@@ -55,6 +57,18 @@ uint32_t active_mask();
 void load_matrices(int count, bool transposed, uint32_t* registers, uint32_t row, int line);
 void store_matrices(int count, bool transposed, uint32_t row, const uint32_t* registers, int line);
 
+// --- 8x8 matrices of a simdgroup (Metal Shading Language, simdgroup_matrix) ---
+
+// Each lane holds two elements; which, nobody is told. `type` is how they lie in memory.
+enum class MatrixType { f32, f16, bf16 };
+void simdgroup_load(float* held, MatrixType type, const void* from, long row, bool transposed,
+                    int line);
+void simdgroup_store(const float* held, MatrixType type, void* to, long row, bool transposed,
+                     int line);
+// d = a * b + c, the result rounded to `type`.
+void simdgroup_multiply(float* d, const float* a, const float* b, const float* c, MatrixType type,
+                        int line);
+
 // --- asynchronous copies (PTX ISA, cp.async) ---
 
 // `size` of `bytes` bytes are read; zeros follow.
@@ -66,6 +80,8 @@ void copy_async_wait(int groups, int line);
 
 void mbarrier_init(void* barrier, int count, int line);
 void mbarrier_inval(void* barrier, int line);
+// What the thread did may be read by the engines of bulk copies and of wgmma.
+void fence_proxy_async(int line);
 // Announces `bytes` of asynchronous copies, then arrives `arrivals` times.
 void mbarrier_arrive(void* barrier, int arrivals, long bytes, int line);
 void mbarrier_wait(void* barrier, int parity, int line);
@@ -101,11 +117,14 @@ struct Wgmma {
   int n, scale_d;
   bool a_in_registers;
 };
+void wgmma_fence(int line);
 void wgmma_commit(int line);
 void wgmma_wait(int groups, int line);
 
 // --- the rest ---
 
+// An array of this thread begins to be, in checked mode, and holds nothing.
+void declare_local(const void* place, size_t bytes, const char* name);
 // An atomic access of one element.
 void touch_atomic(const void* place, int bytes, int line);
 [[noreturn]] void trap(int line);

@@ -22,8 +22,8 @@ static inline int __syncthreads_and(int p, TL_HERE) {
 }
 static inline void __syncwarp(unsigned mask = ~0u, TL_HERE) { tl::emulator::sync_warp(mask, line); }
 static inline void __threadfence_block(TL_HERE) { tl::emulator::yield(line); }
-static inline void __threadfence(TL_HERE) { tl::emulator::yield(line); }
-static inline void __threadfence_system(TL_HERE) { tl::emulator::yield(line); }
+static inline void __threadfence(TL_HERE) { tl::emulator::memory_fence(line); }
+static inline void __threadfence_system(TL_HERE) { tl::emulator::memory_fence(line); }
 [[noreturn]] static inline void __trap(TL_HERE) { tl::emulator::trap(line); }
 
 // Segments of `width` lanes: past the end of its own a lane keeps its value.
@@ -31,6 +31,7 @@ static inline unsigned tl_shuffle(unsigned mask, unsigned value, int place, cons
                                   int line) {
   return tl::emulator::shuffle(mask, value, place, what, line);
 }
+// Of where to read from, shfl.sync looks at five bits.
 static inline unsigned __shfl_sync(unsigned mask, unsigned value, int source, int width = 32,
                                    TL_HERE) {
   const int start = tl::emulator::lane_number() & ~(width - 1);
@@ -38,18 +39,18 @@ static inline unsigned __shfl_sync(unsigned mask, unsigned value, int source, in
 }
 static inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int bits, int width = 32,
                                        TL_HERE) {
-  const int lane = tl::emulator::lane_number(), from = lane ^ bits;
+  const int lane = tl::emulator::lane_number(), from = lane ^ (bits & 31);
   const bool inside = from < (lane & ~(width - 1)) + width;
-  return tl_shuffle(mask, value, inside ? from & 31 : lane, "shfl.sync.bfly", line);
+  return tl_shuffle(mask, value, inside ? from : lane, "shfl.sync.bfly", line);
 }
 static inline unsigned __shfl_up_sync(unsigned mask, unsigned value, unsigned by, int width = 32,
                                       TL_HERE) {
-  const int lane = tl::emulator::lane_number(), from = lane - int(by);
+  const int lane = tl::emulator::lane_number(), from = lane - int(by & 31);
   return tl_shuffle(mask, value, from < (lane & ~(width - 1)) ? lane : from, "shfl.sync.up", line);
 }
 static inline unsigned __shfl_down_sync(unsigned mask, unsigned value, unsigned by, int width = 32,
                                         TL_HERE) {
-  const int lane = tl::emulator::lane_number(), from = lane + int(by);
+  const int lane = tl::emulator::lane_number(), from = lane + int(by & 31);
   const bool inside = from < (lane & ~(width - 1)) + width;
   return tl_shuffle(mask, value, inside ? from : lane, "shfl.sync.down", line);
 }

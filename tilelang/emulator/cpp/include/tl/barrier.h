@@ -15,7 +15,7 @@ TL_DEVICE void named_barrier_arrive(int id, int count, TL_HERE) {
   emulator::barrier_arrive(id, count, line);
 }
 TL_DEVICE void fence_block(TL_HERE) { emulator::yield(line); }
-TL_DEVICE void fence_device(TL_HERE) { emulator::yield(line); }
+TL_DEVICE void fence_device(TL_HERE) { emulator::memory_fence(line); }
 
 TL_DEVICE int syncthreads_and(int predicate, TL_HERE) { return __syncthreads_and(predicate, line); }
 TL_DEVICE int syncthreads_or(int predicate, TL_HERE) { return __syncthreads_or(predicate, line); }

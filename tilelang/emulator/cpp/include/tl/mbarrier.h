@@ -33,8 +33,8 @@ TL_DEVICE void mbarrier_arrive_expect_tx(mbarrier& barrier, int bytes, TL_HERE) 
 TL_DEVICE void mbarrier_wait_parity(mbarrier& barrier, int parity, TL_HERE) {
   emulator::mbarrier_wait(&barrier, parity, line);
 }
-// Between the generic and the asynchronous proxy; what a lack of them breaks is not seen here.
-TL_DEVICE void fence_mbarrier_init() {}
-TL_DEVICE void fence_proxy_async() {}
+// Between the generic and the asynchronous proxy.
+TL_DEVICE void fence_mbarrier_init(TL_HERE) { emulator::fence_proxy_async(line); }
+TL_DEVICE void fence_proxy_async(TL_HERE) { emulator::fence_proxy_async(line); }
 
 }  // namespace tl

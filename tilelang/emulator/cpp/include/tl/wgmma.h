@@ -4,7 +4,7 @@
 
 namespace tl {
 
-TL_DEVICE void wgmma_fence() {}
+TL_DEVICE void wgmma_fence(TL_HERE) { emulator::wgmma_fence(line); }
 TL_DEVICE void wgmma_commit(TL_HERE) { emulator::wgmma_commit(line); }
 template <int groups>
 TL_DEVICE void wgmma_wait(TL_HERE) {

@@ -1,0 +1,212 @@
+"""What do layouts and lowering say about one kernel? Seconds of work at most, for a process that
+may be killed.
+
+    insight(text, path, "matmul", 14, Options(target="cuda:sm_90a"))
+
+The kernel is read with the values the file gives it, those of an argument parser too, so that as
+much as possible is concrete. Layout inference needs no TVM; what copies and products became, the
+stages of a pipeline and the bytes of a block come from lowering, when that succeeds.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tilelang.language.file_values import FileValues
+from tilelang.language.frontend import Parsed
+from tilelang.layout.fragment import Fragment
+from tilelang.layouts.infer import infer_layouts
+from tilelang.layouts.layout_map import Entry, LayoutMap
+from tilelang.layouts.machine import NOMINAL
+from tilelang.occupancy import occupancy_of
+from tilelang.program.buffer import Buffer
+from tilelang.program.stmt import Function
+from tilelang.target import Target, is_auto, parse_target
+from tilelang_diagnostics import CompileError, Diagnostic, Span
+from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.engine import read_kernels, without_suppressed
+from tilelang_lsp.facts import program_facts
+from tilelang_lsp.layout_text import entry_text, short_layout, shorter_layout
+from tilelang_lsp.model import Budget, Fact, Insight, Share
+from tilelang_lsp.options import Options
+from tilelang_lsp.parsed import open_names, owner_at
+
+
+def insight(
+    text: str, path: str, kernel: str, line: int, options: Options, lower: bool = True
+) -> Insight:
+    """About the kernel whose name stands on a line. `lower`: with what lowering tells."""
+    target, nominal = _target(options)
+    parsed, assumed = _specialised(text, path, kernel, line, options, target)
+    about = Insight(kernel, line, str(target), nominal, assumed=assumed)
+    if parsed is None or parsed.function is None:
+        return replace(about, failure="the kernel has errors")
+    layouts = infer_layouts(parsed.function, target)
+    facts = [f for entry in layouts for f in _layout_facts(entry, path)]
+    if assumed:  # numbers where the text alone has symbols
+        facts += program_facts(parsed.function, path, split_lines(text))
+    budgets = [_budget(layouts, parsed.function, target)]
+    found = [] if nominal else list(layouts.diagnostics)
+    failure = ""
+    if lower:
+        from tilelang_lsp.lowered import lowered_facts
+
+        try:
+            told = lowered_facts(parsed.function, target, path)
+        except CompileError as error:
+            failure = error.diagnostics[0].message if error.diagnostics else str(error)
+            found += [] if nominal else error.diagnostics
+        except Exception as error:  # what lowering cannot do yet is no finding in the kernel
+            failure = f"{type(error).__name__}: {error}"
+        else:
+            facts += told.facts
+            found += [] if nominal else told.diagnostics
+            budgets[0] = _with_shared(budgets[0], target, told.shared, told.shares)
+    for other in () if nominal else options.targets[1:]:
+        budgets.append(_other_budget(parsed.function, other, budgets[0]))
+    names = {
+        value.span: name.span for name in parsed.symbols.symbols
+        if isinstance(value := name.value, Buffer) and name.span.file == path
+    }  # fmt: skip
+    return replace(
+        about,
+        facts=tuple(dict.fromkeys(replace(f, span=names.get(f.span, f.span)) for f in facts)),
+        budgets=tuple(budgets),
+        diagnostics=without_suppressed(_own(found, path), text, path),
+        failure=failure,
+    )
+
+
+def _target(options: Options) -> tuple[Target, bool]:
+    """The target asked for, or an ordinary GPU and True where none was."""
+    for text in options.targets:
+        if not is_auto(text):
+            try:
+                found = parse_target(text)
+            except CompileError:
+                continue
+            return found, False
+    return NOMINAL, True
+
+
+def _specialised(
+    text: str, path: str, kernel: str, line: int, options: Options, target: Target
+) -> tuple[Parsed | None, tuple[tuple[str, str, str], ...]]:
+    """The kernel with a value for every name that the file gives one to."""
+    tree = ast.parse(text)
+    owner = owner_at(tree, line) or kernel
+    said = FileValues(path, text, tree, project=options.project).of(owner)
+
+    def read(values: Mapping[str, Any]) -> Parsed | None:
+        subject = read_kernels(
+            text, path, values, str(target), project=options.project, with_layouts=False,
+            kernel=owner,
+        )  # fmt: skip
+        return next((p for p in subject.kernels if p.definition.span.line == line), None)
+
+    parsed = read(options.values)
+    if parsed is None:
+        return None, ()
+    assumed = [(n, repr(v), _origin(n, options, said)) for n, v in parsed.assumed.items()]
+    found = {n: v for n in open_names(parsed) if (v := said.named(n)) is not None}
+    if found:
+        more = read({**{n: v.value for n, v in found.items()}, **options.values})
+        if more is not None and more.function is not None:
+            parsed = more
+            known = {n for n, _, _ in assumed}
+            assumed += [(n, repr(v.value), v.origin) for n, v in found.items() if n not in known]
+    return parsed, tuple(assumed)
+
+
+def _origin(name: str, options: Options, said: Any) -> str:
+    if name in options.values:
+        return "the editor's settings"
+    stated = said.stated(name)
+    return "the file" if stated is None else str(stated.origin)
+
+
+def _layout_facts(entry: Entry, path: str) -> Iterator[Fact]:
+    if entry.span is None or entry.span.file != path or entry.layout is None:
+        return
+    if entry.kind == "loop" and entry.name.startswith("T."):
+        return  # an operation: what it became says more
+    label = short_layout(entry)
+    if label:
+        yield Fact(
+            entry.span, "layouts", label, entry_text(entry),
+            shorter_layout(entry), _cause(entry),
+        )  # fmt: skip
+
+
+def _cause(entry: Entry) -> Span | None:
+    """The operation that a layout is due to."""
+    if entry.variable is not None and entry.solution is not None:
+        origins = entry.solution.why(entry.variable).origins
+        return next((o.span for o in reversed(origins) if o.span is not None), None)
+    return next((u.origin.span for u in entry.bank_uses if u.origin.span is not None), None)
+
+
+def _budget(layouts: LayoutMap, function: Function, target: Target) -> Budget:
+    shares, threads, registers = [], None, 0
+    for launch in layouts.launches:
+        threads = launch.threads if threads is None else threads
+        registers = max(registers, _registers(launch.buffers))
+        shares += [Share(e.name, e.bytes, 1, e.span) for e in launch.buffers if e.bytes is not None]
+    total = sum(s.size for s in shares)
+    row = target.capabilities
+    made = Budget(
+        str(target), total, row.shared_bytes, _biggest(shares), threads, registers, row.registers,
+        exact=False,
+    )  # fmt: skip
+    return _with_occupancy(made, target)
+
+
+def _registers(entries: tuple[Entry, ...]) -> int:
+    """Of all fragments: an upper bound of what is alive at once."""
+    return sum(e.registers or 0 for e in entries if isinstance(e.layout, Fragment))
+
+
+def _with_shared(budget: Budget, target: Target, shared: int, shares: list[Share]) -> Budget:
+    known = replace(budget, shared=shared, shares=_biggest(shares), exact=True)
+    return _with_occupancy(known, target)
+
+
+def _biggest(shares: list[Share]) -> tuple[Share, ...]:
+    return tuple(sorted(shares, key=lambda s: -s.size * s.stages))
+
+
+def _with_occupancy(budget: Budget, target: Target) -> Budget:
+    if budget.threads is None:
+        return budget
+    found = occupancy_of(
+        target, threads=budget.threads, registers=0, shared=budget.shared
+    )  # fmt: skip
+    if found is None:
+        return budget
+    return replace(
+        budget, blocks=found.blocks, warps=found.warps, most_warps=found.most_warps,
+        limited_by=found.limited_by,
+    )  # fmt: skip
+
+
+def _other_budget(function: Function, text: str, first: Budget) -> Budget:
+    """The same block on another target: only what does not need lowering again."""
+    try:
+        target = parse_target(text)
+    except CompileError:
+        return replace(first, target=text, limit=None, blocks=None, exact=False)
+    row = target.capabilities
+    made = replace(
+        first, target=str(target), limit=row.shared_bytes, registers_limit=row.registers,
+        blocks=None, warps=None, most_warps=None, limited_by=(),
+    )  # fmt: skip
+    return _with_occupancy(made, target)
+
+
+def _own(found: list[Diagnostic], path: str) -> list[Diagnostic]:
+    """Those that the file can show, each once."""
+    here = (d for d in found if d.span is None or d.span.file == path or d.calls)
+    return list(dict.fromkeys(here))

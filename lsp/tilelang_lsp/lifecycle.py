@@ -1,0 +1,180 @@
+"""What does the server do when it starts, when files come, change and go, and when settings do?"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types as lsp
+from pygls import uris
+
+from tilelang_lsp import other_requests
+
+if TYPE_CHECKING:
+    from tilelang_lsp.server import TilelangServer
+
+log = logging.getLogger(__name__)
+# How often project files are looked at where the editor does not watch files.
+POLL_SECONDS = 1.0
+
+
+def register(server: TilelangServer) -> None:
+    """Everything that is no question."""
+    _register_start(server)
+    _register_documents(server)
+    _register_notebooks(server)
+    _register_settings(server)
+
+
+def _register_start(server: TilelangServer) -> None:
+    @server.feature(lsp.INITIALIZE)
+    def initialize(params: lsp.InitializeParams) -> None:
+        server.configure(params.initialization_options)
+        text = params.capabilities.text_document
+        if text is not None and text.diagnostic is not None:
+            server.pulls = True
+            other_requests.register_pull(server)
+
+    @server.feature(lsp.INITIALIZED)
+    async def initialized(params: lsp.InitializedParams) -> None:
+        if server.looker is not None:
+            server.later(server.looker.warm())
+        if not await _watch(server):
+            server.later(_poll(server))
+        await server.catalogue()
+        await _pull_settings(server)
+        server.later(other_requests.publish_workspace(server))
+
+    @server.feature(lsp.SHUTDOWN)
+    def shutdown(params: None) -> None:
+        server.worker.stop()
+        if server.looker is not None:
+            server.looker.stop()
+
+
+def _register_documents(server: TilelangServer) -> None:
+    documents = server.documents
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+        opened = params.text_document
+        path = server.workspace.get_text_document(opened.uri).path or opened.uri
+        documents.open(opened.uri, path, opened.version, opened.text)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        text = server.workspace.get_text_document(uri).source
+        documents.change(uri, params.text_document.version, text)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        documents.close(uri)
+        if not server.pulls:
+            server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+
+def _register_notebooks(server: TilelangServer) -> None:
+    def text_of(uri: str) -> str:
+        return str(server.workspace.get_text_document(uri).source)
+
+    def code_cells(uri: str) -> list[str]:
+        found = server.workspace.get_notebook_document(notebook_uri=uri)
+        cells = found.cells if found is not None else []
+        return [c.document for c in cells if c.kind == lsp.NotebookCellKind.Code]
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
+        notebook = params.notebook_document
+        path = uris.to_fs_path(notebook.uri) or notebook.uri
+        cells = code_cells(notebook.uri)
+        server.notebooks.open(notebook.uri, path, notebook.version, cells, text_of)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
+        notebook = params.notebook_document
+        cells = code_cells(notebook.uri)
+        server.notebooks.change(notebook.uri, notebook.version, cells, text_of)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
+        for uri in server.notebooks.close(params.notebook_document.uri):
+            if not server.pulls:
+                server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+
+def _register_settings(server: TilelangServer) -> None:
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
+        settings = params.settings
+        said = settings.get("tilelang") if isinstance(settings, Mapping) else None
+        if said is None:
+            await _pull_settings(server)
+        else:
+            server.configure(said)
+        read_again(server)
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
+        read_again(server)
+
+
+def read_again(server: TilelangServer) -> None:
+    """Settings changed: all that is shown may."""
+    server.documents.reanalyse()
+    server.refresh_hints()
+
+
+async def _pull_settings(server: TilelangServer) -> None:
+    """Ask a client that answers for the section `tilelang`."""
+    workspace = server.client_capabilities.workspace
+    if workspace is None or not workspace.configuration:
+        return
+    items = [lsp.ConfigurationItem(section="tilelang")]
+    try:
+        found = await server.workspace_configuration_async(lsp.ConfigurationParams(items))
+    except Exception as error:
+        log.warning("the client gives no settings: %s", error)
+        return
+    if found and isinstance(found[0], Mapping) and found[0]:
+        before = server.client
+        server.configure({**before, **found[0]})
+        if server.client != before:
+            read_again(server)
+
+
+async def _watch(server: TilelangServer) -> bool:
+    """Have the editor watch project files; False where it does not."""
+    workspace = server.client_capabilities.workspace
+    watched = workspace.did_change_watched_files if workspace else None
+    if watched is None or not watched.dynamic_registration:
+        return False
+    options: Any = {"watchers": [{"globPattern": "**/pyproject.toml"}]}
+    registration = lsp.Registration(
+        "tilelang-projects", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options
+    )
+    try:
+        await server.client_register_capability_async(lsp.RegistrationParams([registration]))
+    except Exception as error:
+        log.warning("project files are not watched: %s", error)
+        return False
+    return True
+
+
+async def _poll(server: TilelangServer) -> None:
+    """Look at the project files of open documents now and then."""
+
+    def stamps() -> object:
+        return server.projects.stamps([d.path for d in server.documents.open_files.values()])
+
+    known = stamps()
+    paths = set(server.documents.open_files)
+    while True:
+        await asyncio.sleep(POLL_SECONDS)
+        found = stamps()
+        if found != known and set(server.documents.open_files) == paths:
+            read_again(server)
+        known, paths = found, set(server.documents.open_files)

@@ -1,0 +1,77 @@
+"""Where did things go when definitions moved by whole lines, each with its text as it was?"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+
+from tilelang_diagnostics import Diagnostic, Fix, Label, Span
+from tilelang_lsp.model import Fact, Kernel, Launch, Outline, Symbol
+
+
+class Moves:
+    """Where lines went between two texts with the same statements at the top."""
+
+    def __init__(self, old: tuple[int, ...], new: tuple[int, ...]) -> None:
+        self._starts = old
+        same = len(old) == len(new)
+        self._by = [b - a for a, b in zip(old, new, strict=True)] if same else []
+        self.any = any(self._by)
+
+    def line(self, line: int) -> int:
+        """Where a line is now."""
+        at = bisect_right(self._starts, line) - 1
+        return line + self._by[at] if 0 <= at < len(self._by) else line
+
+    def span(self, span: Span) -> Span:
+        """Where a span is now."""
+        by = self.line(span.line) - span.line
+        if by == 0:
+            return span
+        return Span(span.file, span.line + by, span.column, span.end_line + by, span.end_column)
+
+    def maybe(self, span: Span | None) -> Span | None:
+        """The same for one that may be missing."""
+        return None if span is None else self.span(span)
+
+    def symbol(self, symbol: Symbol) -> Symbol:
+        """A symbol where it is now."""
+        uses = tuple(map(self.span, symbol.uses))
+        return replace(symbol, span=self.span(symbol.span), uses=uses)
+
+    def fact(self, fact: Fact) -> Fact:
+        """A fact where it is now."""
+        return replace(fact, span=self.span(fact.span), cause=self.maybe(fact.cause))
+
+    def diagnostic(self, found: Diagnostic) -> Diagnostic:
+        """A finding where it is now, its fixes too."""
+        here = found.span.file if found.span is not None else ""
+        return replace(
+            found,
+            span=self.maybe(found.span),
+            labels=tuple(Label(self._own(x.span, here), x.text) for x in found.labels),
+            calls=tuple(replace(c, span=self._own(c.span, here)) for c in found.calls),
+            fixes=tuple(self._fix(f, here) for f in found.fixes),
+        )
+
+    def _fix(self, fix: Fix, here: str) -> Fix:
+        edits = tuple(replace(e, span=self._own(e.span, here)) for e in fix.edits)
+        return replace(fix, edits=edits)
+
+    def _own(self, span: Span, here: str) -> Span:
+        return self.span(span) if span.file == here else span
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """A kernel where it is now."""
+        return replace(
+            kernel,
+            span=self.span(kernel.span),
+            launches=tuple(
+                Launch(self.span(x.span), x.grid, x.threads) for x in kernel.launches
+            ),
+            calls=tuple(replace(c, span=self.span(c.span)) for c in kernel.calls),
+        )  # fmt: skip
+
+    def outline(self, node: Outline) -> Outline:
+        """A definition where it is now."""
+        return replace(node, whole=self.span(node.whole), name_span=self.span(node.name_span))

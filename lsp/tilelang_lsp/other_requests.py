@@ -1,0 +1,163 @@
+"""Requests that are not about a place in one open document.
+
+Resolving a hint, symbols of the workspace, the two questions of a call hierarchy, and diagnostics
+for editors that ask for them, of the whole workspace too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types as lsp
+from pygls import uris
+
+from tilelang_diagnostics import SourceMap
+from tilelang_lsp import answers
+from tilelang_lsp.convert import Converter
+from tilelang_lsp.features import call_hierarchy
+from tilelang_lsp.features.diagnostics import editor_diagnostic
+from tilelang_lsp.worker import WorkerFailed
+
+if TYPE_CHECKING:
+    from tilelang_lsp.server import TilelangServer
+
+log = logging.getLogger(__name__)
+MOST_SYMBOLS = 500
+
+
+def register(server: TilelangServer) -> None:
+    """Those that every editor may ask."""
+
+    @server.feature(lsp.INLAY_HINT_RESOLVE)
+    async def resolve(hint: lsp.InlayHint) -> lsp.InlayHint:
+        try:
+            return _resolved(server, hint)
+        except Exception:
+            log.exception("resolving a hint failed")
+            return hint
+
+    @server.feature(lsp.WORKSPACE_SYMBOL)
+    async def symbols(params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
+        try:
+            folders = server.folder_paths()
+            found = server.folders_index.symbols(folders, params.query)[:MOST_SYMBOLS]
+            return [answers.workspace_symbol(s) for s in found]
+        except Exception:
+            log.exception("workspace symbols failed")
+            return []
+
+    @server.feature(lsp.CALL_HIERARCHY_INCOMING_CALLS)
+    async def incoming(params: lsp.CallHierarchyIncomingCallsParams) -> Any:
+        return await _calls(server, params.item, call_hierarchy.incoming)
+
+    @server.feature(lsp.CALL_HIERARCHY_OUTGOING_CALLS)
+    async def outgoing(params: lsp.CallHierarchyOutgoingCallsParams) -> Any:
+        return await _calls(server, params.item, call_hierarchy.outgoing)
+
+
+def _resolved(server: TilelangServer, hint: lsp.InlayHint) -> lsp.InlayHint:
+    """A hint with its tooltip, if it is still where it was."""
+    data = hint.data if isinstance(hint.data, Mapping) else {}
+    uri = str(data.get("uri", ""))
+    document = server.documents.open_files.get(server.notebooks.whole(uri))
+    if document is None:
+        return hint
+    converter = server.converter(document, uri)
+    for known in document.hints:
+        place = converter.place(document.path, known.line, known.column)
+        if known.kind == data.get("kind") and [place.line, place.character] == data.get("place"):
+            hint.tooltip = answers.hint(converter, known, eager=True).tooltip
+            break
+    return hint
+
+
+async def _calls(server: TilelangServer, item: lsp.CallHierarchyItem, question: Any) -> Any:
+    try:
+        document = await server.documents.current(server.notebooks.whole(item.uri))
+        if document is None:
+            return []
+        converter = server.converter(document, item.uri)
+        return [answers.item(converter, c) for c in question(document.analysis, item.name)]
+    except asyncio.CancelledError:
+        raise
+    except Exception:
+        log.exception("the call hierarchy failed")
+        return []
+
+
+def register_pull(server: TilelangServer) -> None:
+    """Diagnostics for editors that ask for them."""
+    options = lsp.DiagnosticOptions(
+        inter_file_dependencies=True, workspace_diagnostics=True, identifier="tilelang"
+    )
+
+    @server.feature(lsp.TEXT_DOCUMENT_DIAGNOSTIC, options)
+    async def diagnostic(params: lsp.DocumentDiagnosticParams) -> Any:
+        try:
+            uri = params.text_document.uri
+            document = await server.documents.current(server.notebooks.whole(uri))
+            found = [] if document is None else server.diagnostics_of(document).get(uri, [])
+            return _report(found, params.previous_result_id)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("diagnostics failed")
+            return lsp.RelatedFullDocumentDiagnosticReport([])
+
+    @server.feature(lsp.WORKSPACE_DIAGNOSTIC)
+    async def workspace(params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
+        known = {p.uri: p.value for p in params.previous_result_ids}
+        reports: list[Any] = []
+        for uri, found in (await _workspace_findings(server)).items():
+            report = _report(found, known.get(uri))
+            if isinstance(report, lsp.RelatedUnchangedDocumentDiagnosticReport):
+                reports.append(lsp.WorkspaceUnchangedDocumentDiagnosticReport(
+                    uri, report.result_id))  # fmt: skip
+            else:
+                reports.append(lsp.WorkspaceFullDocumentDiagnosticReport(
+                    uri, report.items, result_id=report.result_id))  # fmt: skip
+        return lsp.WorkspaceDiagnosticReport(reports)
+
+
+def _report(found: list[lsp.Diagnostic], previous: str | None) -> Any:
+    result = hashlib.blake2b(repr(found).encode(), digest_size=8).hexdigest()
+    if result == previous:
+        return lsp.RelatedUnchangedDocumentDiagnosticReport(result)
+    return lsp.RelatedFullDocumentDiagnosticReport(found, result_id=result)
+
+
+async def publish_workspace(server: TilelangServer) -> None:
+    """The findings of files that are not open, for editors that do not ask; once, at the start."""
+    if server.pulls:
+        return
+    for uri, found in (await _workspace_findings(server)).items():
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+
+
+async def _workspace_findings(server: TilelangServer) -> dict[str, list[lsp.Diagnostic]]:
+    """Of all files of the workspace that are not open, if the client wants those at all."""
+    if server.client.get("diagnosticMode") != "workspace":
+        return {}
+    found: dict[str, list[lsp.Diagnostic]] = {}
+    for path in list(server.folders_index.files(server.folder_paths())):
+        uri = uris.from_fs_path(path)
+        if uri is None or uri in server.documents.open_files:
+            continue
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            analysis = await server.worker.analyse(text, path, server.options_of(path, text))
+        except (OSError, UnicodeDecodeError, WorkerFailed) as error:
+            log.warning("%s: %s", path, error)
+            continue
+        sources = SourceMap({path: text})
+        encoding = server.workspace.position_encoding or "utf-16"
+        converter = Converter(uri, path, 0, sources.lines, encoding)
+        found[uri] = [
+            answers.diagnostic(converter, editor_diagnostic(d, path)) for d in analysis.diagnostics
+        ]
+    return found

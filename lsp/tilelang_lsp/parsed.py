@@ -1,0 +1,128 @@
+"""What does one traced kernel say to an editor? Its launches, open sizes and symbols, as values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from tilelang.language.frame import FrameEnvironment
+from tilelang.language.frontend import Parsed
+from tilelang.language.symbols import SymbolTable
+from tilelang.program.expr import Expr, Var, walk
+from tilelang.program.stmt import Function, walk_statements
+from tilelang.program.stmt import Launch as LaunchStatement
+from tilelang.program.text import expr_text
+from tilelang_diagnostics import Span
+from tilelang_lsp import describe
+from tilelang_lsp.model import Call, Kernel, Launch, Symbol
+
+OPEN = ("const", "symbol")
+
+
+def kernel_of(parsed: Parsed, owner: str) -> Kernel:
+    """A kernel as the editor knows it."""
+    launches: tuple[Launch, ...] = ()
+    calls: dict[Call, None] = {}
+    if parsed.function is not None:
+        for s in walk_statements(parsed.function.body):
+            if isinstance(s, LaunchStatement) and s.span is not None:
+                launches = (*launches, _launch(s))
+            caller = parsed.name
+            for frame in s.calls:
+                calls[Call(frame.function, frame.span, caller)] = None
+                caller = frame.function
+    values = tuple((name, repr(value)) for name, value in parsed.assumed.items())
+    span = parsed.definition.span
+    return Kernel(
+        parsed.name, span, launches, values, open_names(parsed),
+        owner, tuple(calls),
+    )  # fmt: skip
+
+
+def owner_at(tree: ast.Module, line: int) -> str | None:
+    """The definition at the top of the file that holds a line."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+            return node.name
+    return None
+
+
+def open_names(parsed: Parsed) -> tuple[str, ...]:
+    """Names that a kernel's sizes hang on and nothing gives a value to."""
+    if parsed.function is None:
+        return ()
+    found: dict[str, None] = {}
+    for expr in _sizes(parsed.function):
+        found.update({v.name: None for v in walk(expr) if isinstance(v, Var) and v.kind in OPEN})
+    return tuple(found)
+
+
+def _sizes(function: Function) -> Iterator[Expr]:
+    for param in (*function.params, *function.outputs):
+        yield from (d for d in getattr(param, "shape", ()) if isinstance(d, Expr))
+    for stmt in walk_statements(function.body):
+        if isinstance(stmt, LaunchStatement):
+            yield from (extent for _, extent in (*stmt.blocks, *stmt.threads))
+        buffer = getattr(stmt, "buffer", None)
+        yield from (d for d in getattr(buffer, "shape", ()) if isinstance(d, Expr))
+
+
+def _launch(launch: LaunchStatement) -> Launch:
+    assert launch.span is not None
+    grid = tuple(expr_text(extent) for _, extent in launch.blocks)
+    return Launch(launch.span, grid, tuple(expr_text(extent) for _, extent in launch.threads))
+
+
+def symbols_of(kernels: Iterable[Parsed], path: str) -> tuple[Symbol, ...]:
+    """The symbols of kernels and of the functions around them, each binding once."""
+    found = []
+    for table in _tables(kernels):
+        for symbol in table.symbols:
+            if symbol.span.file == path:
+                span = _name_only(symbol.span, symbol.name)
+                found.append(Symbol(
+                    symbol.name, symbol.kind, span, tuple(symbol.uses), symbol.detail,
+                    symbol.function, describe.notes(symbol.value),
+                ))  # fmt: skip
+    return merged(found)
+
+
+def merged(symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
+    """Each binding once, in order.
+
+    A macro's own names are bound anew by every kernel that inlines it, and a factory's names are
+    used by every kernel in it: those are one symbol with all uses.
+    """
+    found: dict[tuple[str, Span], Symbol] = {}
+    for symbol in symbols:
+        key = (symbol.name, symbol.span)
+        found[key] = _merge(found[key], symbol) if key in found else symbol
+    return tuple(sorted(found.values(), key=lambda s: s.span))
+
+
+def _name_only(span: Span, name: str) -> Span:
+    """The name alone, where a parameter's span takes in its annotation."""
+    end = span.column + len(name)
+    return Span(span.file, span.line, span.column, span.line, end)
+
+
+def _merge(known: Symbol, new: Symbol) -> Symbol:
+    uses = tuple(dict.fromkeys((*known.uses, *new.uses)))
+    better = new if new.detail and not known.detail else known
+    return replace(better, uses=uses)
+
+
+def _tables(kernels: Iterable[Parsed]) -> Iterator[SymbolTable]:
+    """The kernels' tables, then those of the functions and module around them, each once."""
+    seen: set[int] = set()
+    for parsed in kernels:
+        tables = [parsed.symbols]
+        env = parsed.definition.env
+        while isinstance(env, FrameEnvironment):
+            tables.append(env.frame.symbols)
+            env = env.frame.env
+        for table in tables:
+            if id(table) not in seen:
+                seen.add(id(table))
+                yield table

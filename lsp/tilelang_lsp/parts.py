@@ -1,0 +1,153 @@
+"""A file in parts: what each definition that holds kernels says, and which of them an edit touched.
+
+Typing in one kernel leaves the others as they are, moved by whole lines. What a part says depends
+on its own text and on all that is in no part, so when that changes, everything is read again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tilelang.language.frontend import Parsed
+from tilelang_diagnostics import Diagnostic, Span
+from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.engine import check
+from tilelang_lint.rules import Subject
+from tilelang_lsp.facts import program_facts
+from tilelang_lsp.model import Fact, Kernel, Outline, Symbol
+from tilelang_lsp.moves import Moves
+from tilelang_lsp.options import Options
+from tilelang_lsp.outline import contents_of
+from tilelang_lsp.parsed import kernel_of, owner_at, symbols_of
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the statements at the top of a file begin, and the text of each function among them."""
+
+    starts: tuple[int, ...]
+    functions: Mapping[str, str]  # their text by name
+    others: tuple[str, ...]  # what is no function, comments between statements too
+    lines: tuple[str, ...]
+    unique: bool
+
+    @staticmethod
+    def of(tree: ast.Module, text: str) -> Layout:
+        """Of a text that could be read."""
+        lines = split_lines(text)
+        starts, functions, others, unique = [], {}, [], True
+        between = 0
+        for node in tree.body:
+            decorators = getattr(node, "decorator_list", ())
+            first = min([node.lineno, *(d.lineno for d in decorators)])
+            starts.append(first)
+            others += [line for line in lines[between : first - 1] if line.strip()]
+            between = node.end_lineno or first
+            own = "\n".join(lines[first - 1 : between])
+            if isinstance(node, ast.FunctionDef):
+                unique = unique and node.name not in functions
+                functions[node.name] = own
+            else:
+                others.append(own)
+        others += [line for line in lines[between:] if line.strip()]
+        return Layout(tuple(starts), functions, tuple(others), lines, unique)
+
+    def without(self, names: Collection[str]) -> tuple[object, ...]:
+        """What is in the file beside some functions; empty lines between statements aside."""
+        rest = ((name, text) for name, text in self.functions.items() if name not in names)
+        return (self.others, list(self.functions), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the kernels of one definition say."""
+
+    kernels: tuple[Kernel, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    contents: tuple[tuple[Span, tuple[Outline, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One version of a file: its parts by the name of the definition, and what is in none."""
+
+    layout: Layout
+    options: Options
+    parts: Mapping[str, Part]
+    outside: tuple[Diagnostic, ...]
+    whole: bool  # every part is a function at the top of the file
+
+    @staticmethod
+    def of(subject: Subject, layout: Layout, options: Options, tree: ast.Module) -> File:
+        """What was read of a file."""
+        grouped: dict[str, list[Parsed]] = {}
+        whole = layout.unique
+        for parsed in subject.kernels:
+            owner = owner_at(tree, parsed.definition.span.line)
+            whole = whole and owner is not None
+            grouped.setdefault(owner or parsed.name, []).append(parsed)
+        parts = {
+            owner: _part(owner, kernels, subject.path, layout) for owner, kernels in grouped.items()
+        }
+        own = {d for parsed in subject.kernels for d in parsed.diagnostics}
+        outside = tuple(d for d in check(subject) if d not in own)
+        return File(layout, options, parts, outside, whole and not subject.failures)
+
+    def diagnostics(self) -> Iterator[Diagnostic]:
+        """All findings, each once."""
+        found = dict.fromkeys(self.outside)
+        for part in self.parts.values():
+            found.update(dict.fromkeys(part.diagnostics))
+        return iter(found)
+
+    def changed(self, now: Layout, options: Options) -> tuple[str, ...] | None:
+        """The parts to read again for a text that is laid out so; None for all of them."""
+        if not (self.whole and now.unique) or options != self.options:
+            return None
+        names = list(self.parts)
+        if len(now.starts) != len(self.layout.starts) or any(n not in now.functions for n in names):
+            return None
+        if self.layout.without(names) != now.without(names):
+            return None
+        return tuple(n for n in names if now.functions[n] != self.layout.functions[n])
+
+    def updated(self, read: File, changed: Collection[str]) -> File:
+        """This file with the parts that were read again, the others where they are now."""
+        moves = Moves(self.layout.starts, read.layout.starts)
+        parts = {
+            name: read.parts.get(name, Part()) if name in changed else _moved(part, moves)
+            for name, part in self.parts.items()
+        }
+        parts.update((n, p) for n, p in read.parts.items() if n not in parts)
+        return replace(read, parts=parts)
+
+
+def _part(owner: str, kernels: list[Parsed], path: str, layout: Layout) -> Part:
+    facts = [
+        fact for parsed in kernels if parsed.function is not None
+        for fact in program_facts(parsed.function, path, layout.lines)
+    ]  # fmt: skip
+    return Part(
+        tuple(kernel_of(parsed, owner) for parsed in kernels),
+        symbols_of(kernels, path),
+        tuple(dict.fromkeys(facts)),
+        tuple(dict.fromkeys(d for parsed in kernels for d in parsed.diagnostics)),
+        tuple((parsed.definition.span, tuple(contents_of(parsed, path))) for parsed in kernels),
+    )
+
+
+def _moved(part: Part, moves: Moves) -> Part:
+    """A part where it is now."""
+    if not moves.any:
+        return part
+    return Part(
+        tuple(map(moves.kernel, part.kernels)),
+        tuple(map(moves.symbol, part.symbols)),
+        tuple(map(moves.fact, part.facts)),
+        tuple(map(moves.diagnostic, part.diagnostics)),
+        tuple((moves.span(a), tuple(map(moves.outline, b))) for a, b in part.contents),
+    )

@@ -1,0 +1,63 @@
+"""What does the project of a file say about it: `[tool.tilelang]` of the nearest pyproject.toml?
+
+Read again whenever the file on the disk has another time or size, so that an edit of it holds for
+the very next analysis.
+"""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+log = logging.getLogger(__name__)
+NAME = "pyproject.toml"
+_Stamp = tuple[int, int]
+
+
+class Projects:
+    """The tables of all projects that open files belong to."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, tuple[_Stamp, Mapping[str, Any]]] = {}
+
+    def table(self, path: str) -> Mapping[str, Any]:
+        """`[tool.tilelang]` for a file; empty where there is none, or none that can be read."""
+        found = _nearest(path)
+        if found is None:
+            return {}
+        file, stamp = found
+        known = self._read.get(file)
+        if known is None or known[0] != stamp:
+            self._read[file] = known = (stamp, _table(file))
+        return known[1]
+
+    def stamps(self, paths: list[str]) -> tuple[tuple[Path, _Stamp] | None, ...]:
+        """Changes when what `table` says of any of the files may."""
+        return tuple(_nearest(path) for path in paths)
+
+
+def _nearest(path: str) -> tuple[Path, _Stamp] | None:
+    if not Path(path).is_absolute():
+        return None  # an untitled document
+    for folder in Path(path).parents:
+        file = folder / NAME
+        try:
+            stat = file.stat()
+        except (OSError, ValueError):
+            continue
+        return file, (stat.st_mtime_ns, stat.st_size)
+    return None
+
+
+def _table(file: Path) -> Mapping[str, Any]:
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        log.warning("%s cannot be read: %s", file, error)
+        return {}
+    tool = data.get("tool", {})
+    table = tool.get("tilelang", {}) if isinstance(tool, Mapping) else {}
+    return table if isinstance(table, Mapping) else {}

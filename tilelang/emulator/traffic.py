@@ -1,0 +1,98 @@
+"""What did a kernel's accesses of memory cost? Counted by the emulator's checked mode, by line.
+
+Shared memory serves a request of a warp in passes over its banks (`tilelang.layout.banks` has the
+rule), tensors are moved in sectors of 32 bytes. Both are counted exactly, of every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from tilelang.codegen.device_source import DeviceSource
+from tilelang_diagnostics.json_format import span_to_json
+from tilelang_diagnostics.model import Span
+
+Space = Literal["shared", "global"]
+# The kind of the reports that say so.
+TRAFFIC: Final = "traffic"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The accesses that one line of generated source makes in one way.
+
+    `transactions` are passes over the banks of shared memory, or sectors of a tensor; `minimum` is
+    how many as many bytes need at least, `worst` the most that one pass over the lanes took.
+    """
+
+    line: int  # of the generated source, 0 where it is not known
+    text: str
+    span: Span | None
+    space: Space
+    access: str
+    bytes: int  # of each lane
+    requests: int
+    transactions: int
+    minimum: int
+    worst: int
+
+    @property
+    def ratio(self) -> float:
+        """How many times as much as is needed; 1 for a conflict-free or coalesced access."""
+        return self.transactions / self.minimum if self.minimum else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """As an object of JSON."""
+        return {
+            "space": self.space, "access": self.access, "bytes": self.bytes,
+            "requests": self.requests, "transactions": self.transactions,
+            "minimum": self.minimum, "worst": self.worst, "ratio": round(self.ratio, 3),
+            "span": None if self.span is None else span_to_json(self.span),
+            "line": self.line, "code": self.text,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a checked call has to say besides its findings: its traffic, the costliest line first."""
+
+    traffic: tuple[Traffic, ...]
+
+    def of(self, space: Space) -> tuple[Traffic, ...]:
+        """The accesses of one memory."""
+        return tuple(t for t in self.traffic if t.space == space)
+
+    def total(self, space: Space) -> tuple[int, int]:
+        """Transactions of one memory, and how many would do."""
+        rows = self.of(space)
+        return sum(t.transactions for t in rows), sum(t.minimum for t in rows)
+
+
+def traffic_of(
+    reports: Sequence[Mapping[str, Any]], device: DeviceSource, lines: Mapping[int, int]
+) -> tuple[Traffic, ...]:
+    """What the processes of a call counted, together; `lines` are those of addresses."""
+    counted: dict[tuple[int, str, str, int], list[int]] = {}
+    for r in reports:
+        number = int(r["line"]) if "line" in r else lines.get(int(r["code"]), 0)
+        key = (number, str(r["space"]), str(r["access"]), int(r["bytes"]))
+        found = counted.setdefault(key, [0, 0, 0, 0])
+        for n, name in enumerate(("requests", "transactions", "minimum")):
+            found[n] += int(r[name])
+        found[3] = max(found[3], int(r["worst"]))
+    rows = [_row(device, key, numbers) for key, numbers in counted.items()]
+    return tuple(sorted(rows, key=lambda t: (t.minimum - t.transactions, t.line, t.space,
+                                             t.access, t.bytes)))  # fmt: skip
+
+
+def _row(
+    device: DeviceSource, key: tuple[int, str, str, int], numbers: Sequence[int]
+) -> Traffic:  # fmt: skip
+    number, space, access, size = key
+    line = device.source.at(number)
+    return Traffic(
+        number, "" if line is None else line.text.strip(), None if line is None else line.span,
+        "shared" if space == "shared" else "global", access, size, *numbers,
+    )  # fmt: skip

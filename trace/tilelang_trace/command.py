@@ -1,0 +1,207 @@
+"""What `tilelang trace` does, once its arguments are read."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from tilelang_diagnostics import CompileError, SourceMap, did_you_mean
+from tilelang_trace.model import Trace
+from tilelang_trace.wanted import Wanted
+
+SAVED: Final = (".ndjson", ".jsonl")
+
+
+def run(wanted: Wanted) -> int:
+    """The exit status; raises CompileError for what ended the compilation."""
+    from tilelang.cli.output import show
+
+    if wanted.reduced is not None:
+        return _reduce(wanted)
+    if wanted.kernel.endswith(SAVED):
+        trace, error = read(wanted.kernel), None
+        if wanted.output is not None:
+            _save(trace, wanted.output)
+    else:
+        trace, error = _recorded(wanted)
+    _check_names(wanted, trace)
+    _write_files(wanted, trace)
+    if wanted.output != "-":
+        _show(wanted, trace)
+    if error is not None:
+        _keep_reproducer(trace, error)
+        raise error
+    if not wanted.pipeline and wanted.compare is None:
+        show(trace.remarks, SourceMap(dict(trace.sources)))
+    return 0
+
+
+def read(path: str) -> Trace:
+    """A saved trace; a usage error says why a file is none."""
+    from tilelang_trace.ndjson import TraceFormatError, load
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return load(file)
+    except OSError as error:
+        raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
+    except (TraceFormatError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path}: {error}") from None
+
+
+def _recorded(wanted: Wanted) -> tuple[Trace, CompileError | None]:
+    from tilelang.cli.files import choose
+    from tilelang.cli.specialise import specialise
+    from tilelang.language.settings import parse_settings
+    from tilelang.runtime.devices import resolve
+    from tilelang_trace.recorder import record
+
+    chosen = choose(wanted.kernel)
+    special = specialise(chosen, parse_settings(wanted.settings), wanted.target)
+    target = resolve(special.target).target
+    file = str(chosen.file.path)
+    if wanted.output is None:
+        return record(special, target, file, code=wanted.needs_code)
+    # Written as it comes about: what a crash leaves is a trace up to it.
+    with _opened(wanted.output) as sink:
+        return record(special, target, file, sink, code=wanted.needs_code)
+
+
+@contextmanager
+def _opened(output: str) -> Iterator[Callable[[str], object]]:
+    if output == "-":
+        yield sys.stdout.write
+        return
+    try:
+        file = Path(output).open("w", encoding="utf-8")  # noqa: SIM115
+    except OSError as error:
+        raise click.UsageError(f"cannot write {output}: {error.strerror}") from None
+
+    def write(line: str) -> None:
+        file.write(line)
+        file.flush()
+
+    with file:
+        yield write
+
+
+def _save(trace: Trace, output: str) -> None:
+    from tilelang_trace.ndjson import dump
+
+    with _opened(output) as sink:
+        for line in dump(trace):
+            sink(line)
+
+
+def _check_names(wanted: Wanted, trace: Trace) -> None:
+    from tilelang_trace.replay import names_of
+
+    known = names_of(trace)
+    for name in (*wanted.passes, *([wanted.start] if wanted.start else ())):
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+            raise click.UsageError(f"no pass is called {name!r}{hint}")
+
+
+def _write_files(wanted: Wanted, trace: Trace) -> None:
+    if wanted.perfetto is not None:
+        from tilelang_trace.timing import perfetto
+
+        _write(wanted.perfetto, json.dumps(perfetto(trace)))
+    if wanted.reproducer is not None:
+        from tilelang_trace.replay import names_of, write_reproducer
+
+        failed = trace.failure.step if trace.failure is not None else None
+        start = wanted.start or failed or names_of(trace)[0]
+        try:
+            _write(wanted.reproducer, write_reproducer(trace, start))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+    if wanted.html is not None or wanted.opened:
+        from tilelang_trace.html.page import page_of
+
+        path = wanted.html
+        if path is None:
+            folder = Path(tempfile.mkdtemp(prefix="tilelang-trace-"))
+            path = folder / "trace.html"
+        _write(path, page_of(trace))
+        if wanted.opened:
+            webbrowser.open(path.resolve().as_uri())
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def _show(wanted: Wanted, trace: Trace) -> None:
+    # In a pipe nothing is cut off: a pager or a file has room.
+    console = Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
+    if wanted.compare is not None:
+        from tilelang_trace.compare import comparison_text
+
+        _print(console, comparison_text(read(wanted.compare), trace, wanted.context))
+    elif wanted.pipeline:
+        from tilelang_trace.pipelines import pipeline_text
+
+        _print(console, pipeline_text(trace))
+    elif wanted.timed:
+        from tilelang_trace.timing import timing_text
+
+        _print(console, timing_text(trace))
+    else:
+        from tilelang_trace.terminal import print_trace
+
+        print_trace(
+            console, trace, passes=wanted.passes, changed_only=wanted.changed,
+            context=wanted.context, grep=wanted.grep,
+        )  # fmt: skip
+
+
+def _print(console: Console, lines: Iterable[Text]) -> None:
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def _keep_reproducer(trace: Trace, error: CompileError) -> None:
+    """For a failure of the compiler itself, what replays it is saved without being asked for."""
+    if not any(d.code.startswith("TL9") for d in error.diagnostics) or trace.failure is None:
+        return
+    from tilelang import options
+    from tilelang.runtime.cache import cache_root
+    from tilelang_trace.replay import digest, write_reproducer
+
+    try:
+        text = write_reproducer(trace, trace.failure.step)
+        folder = Path(options.CRASH_DIR.get() or cache_root() / "crashes")
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"replay-{trace.failure.step}-{digest(text)[:8]}.py"
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError):
+        return
+    print(f"{trace.failure.step} failed; what it was given, and a replay, are in {path}",
+          file=sys.stderr)  # fmt: skip
+
+
+def _reduce(wanted: Wanted) -> int:
+    from tilelang_trace.failing import reduce_file
+
+    assert wanted.reduced is not None
+    found = reduce_file(wanted.kernel, wanted.settings, wanted.target)
+    _write(wanted.reduced, found.text)
+    print(f"{found.statements} statements are left after {found.attempts} attempts",
+          file=sys.stderr)  # fmt: skip
+    return 0

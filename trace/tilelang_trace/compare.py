@@ -1,0 +1,156 @@
+"""Where do two traces part, and what did that cost?
+
+Passes are matched by name, in order. Places in files and numbers that only count do not matter:
+the texts after each pass are compared as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from rich.text import Text
+
+from tilelang_trace.diff import Difference, difference
+from tilelang_trace.model import Resources, Step, Trace
+from tilelang_trace.structure import structure
+from tilelang_trace.terminal import duration, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One pass in both traces; one is None where the other has no such pass."""
+
+    name: str
+    first: Step | None
+    second: Step | None
+
+    @property
+    def same(self) -> bool:
+        """Whether the program is the same after it."""
+        if self.first is None or self.second is None:
+            return False
+        return self.first.text == self.second.text
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A figure of both traces."""
+
+    what: str
+    first: float
+    second: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two traces beside each other."""
+
+    passes: tuple[Compared, ...]
+    costs: tuple[Cost, ...]
+
+    @property
+    def parted(self) -> Compared | None:
+        """The first pass after which the programs differ; None if they never do."""
+        return next((p for p in self.passes if not p.same), None)
+
+
+def compare(first: Trace, second: Trace) -> Comparison:
+    """Match the passes and the figures of two traces."""
+    a, b = [s.name for s in first.steps], [s.name for s in second.steps]
+    out: list[Compared] = []
+    for kind, i, i_end, j, j_end in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if kind == "equal":
+            out += [
+                Compared(x.name, x, y)
+                for x, y in zip(first.steps[i:i_end], second.steps[j:j_end], strict=True)
+            ]
+        else:
+            out += [Compared(x.name, x, None) for x in first.steps[i:i_end]]
+            out += [Compared(y.name, None, y) for y in second.steps[j:j_end]]
+    return Comparison(tuple(out), tuple(_costs(first, second)))
+
+
+def _costs(first: Trace, second: Trace) -> Iterator[Cost]:
+    yield Cost("time of all passes", first.seconds, second.seconds, "s")
+    theirs = list(second.resources)
+    for number, used in enumerate(first.resources):
+        other = next((x for x in theirs if x.kernel == used.kernel),
+                     theirs[number] if number < len(theirs) else None)  # fmt: skip
+        if other is not None:
+            yield from _resource_costs(used, other, len(first.resources) > 1)
+
+
+def _resource_costs(a: Resources, b: Resources, named: bool) -> Iterator[Cost]:
+    start = f"{a.kernel}: " if named else ""
+    yield Cost(f"{start}registers a thread", a.registers, b.registers)
+    yield Cost(f"{start}bytes spilled", a.spills, b.spills)
+    yield Cost(f"{start}bytes of shared memory", a.shared, b.shared)
+    if a.blocks is not None and b.blocks is not None:
+        yield Cost(f"{start}blocks at once", a.blocks, b.blocks)
+    counts, others = dict(a.counts), dict(b.counts)
+    for name in dict.fromkeys((*counts, *others)):
+        if ".b" not in name:
+            yield Cost(f"{start}{name}", counts.get(name, 0), others.get(name, 0))
+
+
+def comparison_text(first: Trace, second: Trace, context: int = 3) -> Iterator[Text]:
+    """Which pass first differs, how, and what it cost."""
+    found = compare(first, second)
+    yield Text(f"1: {_title(first)}", "bold")
+    yield Text(f"2: {_title(second)}", "bold")
+    yield from _values(first, second)
+    yield Text()
+    parted = found.parted
+    if parted is None:
+        yield Text("the same program after every pass", "bold green")
+    elif parted.first is None or parted.second is None:
+        which = "2" if parted.first is None else "1"
+        yield Text(f"they part at {parted.name}, which only {which} has", "bold yellow")
+    else:
+        where = "from the start" if parted.name == "emit" else f"in {parted.name}"
+        told = structure(parted.first, parted.second).summary()
+        yield Text(f"they first differ {where}: {plain(told)}", "bold yellow")
+        yield from _changes(difference(parted.first, parted.second, context, by_structure=True))
+    yield Text()
+    width = max(len(c.what) for c in found.costs)
+    yield Text(f"{'':{width}}  {'1':>12} {'2':>12}", "dim")
+    for cost in found.costs:
+        yield _cost(cost, width)
+
+
+def _values(first: Trace, second: Trace) -> Iterator[Text]:
+    a, b = dict(first.values), dict(second.values)
+    a |= {f"option {k}": v for k, v in first.options}
+    b |= {f"option {k}": v for k, v in second.options}
+    for name in dict.fromkeys((*a, *b)):
+        if a.get(name) != b.get(name):
+            yield Text(plain(f"   {name}: {a.get(name, '—')} → {b.get(name, '—')}"))
+
+
+def _changes(changes: Difference) -> Iterator[Text]:
+    styles = {"-": "red", "+": "green", "<": "magenta", ">": "cyan", "~": "yellow"}
+    for hunk in changes.hunks[:12]:
+        yield Text(hunk.header, "cyan")
+        for row in hunk.rows:
+            yield Text(plain(f"{row.sign} {row.line.text}"), styles.get(row.sign, ""))
+    if len(changes.hunks) > 12:
+        yield Text(f"… and {len(changes.hunks) - 12} more places")
+
+
+def _cost(cost: Cost, width: int) -> Text:
+    if cost.unit == "s":
+        a, b = duration(cost.first), duration(cost.second)
+    else:
+        a, b = f"{cost.first:,.0f}", f"{cost.second:,.0f}"
+    change = ""
+    if cost.first != cost.second and cost.first:
+        change = f"{100 * (cost.second - cost.first) / cost.first:+.0f}%"
+    style = "" if cost.first == cost.second else "bold"
+    return Text(f"{plain(cost.what):{width}}  {a:>12} {b:>12}  {change}", style)
+
+
+def _title(trace: Trace) -> str:
+    return plain(f"{trace.kernel} for {trace.target}")

@@ -1,0 +1,60 @@
+"""What did a pass decide? Its remarks, what it noted, and what it counted."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tilelang_diagnostics import Diagnostic, Severity
+from tilelang_trace.model import Decision
+
+# What kind of decision a remark of the catalogue is.
+_KINDS: Final = {
+    "TL306": "layout", "TL307": "layout", "TL309": "threads", "TL401": "target", "TL406": "memory",
+    "TL507": "pipeline", "TL508": "copy", "TL509": "barrier", "TL513": "pipeline",
+    "TL602": "copy", "TL603": "guard", "TL605": "vector", "TL606": "matrix",
+}  # fmt: skip
+# Counters that say something about a kernel; the others are about the compiler's own work.
+_COUNTED: Final = {
+    "barriers": ("barrier", "{} barrier{s} inserted"),
+    "guards": ("guard", "{} guard{s} kept"),
+    "pipelined loops": ("pipeline", "{} loop{s} pipelined"),
+    "automatic stages": ("pipeline", "{} stage{s} chosen"),
+    "stores staged": ("copy", "{} store{s} staged through shared memory"),
+    "proxy fences": ("barrier", "{} fence{s} between ordinary accesses and an engine"),
+    "prefetched loops": ("pipeline", "{} loop{s} with operands loaded ahead"),
+    "prefetched sources": ("copy", "{} source{s} prefetched"),
+    "serialized loops": ("loop", "{} loop{s} kept in order"),
+    "unswitched nests": ("loop", "{} nest{s} in two forms, with guards and without"),
+    "tiles moved through shared memory": ("layout", "{} tile{s} moved through shared memory"),
+    "shared bytes": ("memory", "{} byte{s} of shared memory a block"),
+}  # fmt: skip
+
+
+class Decisions:
+    """Remembers what a context held, to tell what came since."""
+
+    def __init__(self) -> None:
+        self._remarks = 0
+        self._notes = 0
+        self._counters: dict[str, int] = {}
+
+    def since(self, context: Any) -> tuple[tuple[Decision, ...], tuple[Diagnostic, ...]]:
+        """Decisions and remarks that came since the last call."""
+        if context is None:
+            return (), ()
+        remarks = tuple(context.remarks[self._remarks :])
+        notes = getattr(context, "notes", [])
+        found = [
+            Decision(note.kind, note.text, note.why, note.span) for note in notes[self._notes :]
+        ]
+        found += [
+            Decision(_KINDS.get(d.code, "remark"), d.message, d.help or "", d.span)
+            for d in remarks if d.severity is not Severity.ERROR
+        ]  # fmt: skip
+        for name, (kind, words) in _COUNTED.items():
+            new = context.counters.get(name, 0) - self._counters.get(name, 0)
+            if new > 0:
+                found.append(Decision(kind, words.format(new, s="" if new == 1 else "s")))
+        self._remarks, self._notes = len(context.remarks), len(notes)
+        self._counters = dict(context.counters)
+        return tuple(found), remarks

@@ -1,0 +1,136 @@
+// What the trace holds, as entries of lists; and which lines belong together.
+
+const trace = JSON.parse(document.getElementById("data").textContent);
+
+trace.steps.forEach((step, n) => {
+  const before = trace.steps.slice(0, n).filter((other) => other.name === step.name).length;
+  step.id = before ? `${step.name}.${before + 1}` : step.name;
+});
+
+// Numbers of the places that begin at each line of Python, by file.
+const starts = trace.files.map(() => new Map());
+trace.spans.forEach(([file, line], n) => {
+  const found = starts[file].get(line);
+  if (found) found.push(n); else starts[file].set(line, [n]);
+});
+
+function spansAt(file, line) {
+  const own = starts[file].get(line);
+  if (own) return own;
+  let best = [], size = Infinity;
+  trace.spans.forEach(([f, first, , last], n) => {
+    if (f !== file || first > line || last < line) return;
+    if (last - first < size) { best = [n]; size = last - first; }
+    else if (last - first === size) best.push(n);
+  });
+  return best;
+}
+
+function entriesOf(number, extra) {
+  const found = trace.documents[number];
+  return found.t.map((text, n) => ({
+    text: trace.texts[text], runs: trace.colours[text], textId: text, n: n + 1,
+    span: found.s[n], others: found.o[n] || [], ...extra,
+  }));
+}
+
+function pythonEntries(file) {
+  return entriesOf(trace.files[file][2]).map((entry, n) => ({ ...entry, python: [file, n + 1] }));
+}
+
+const CLASSES = { "+": "add", "-": "del", ">": "come", "<": "went", "~": "ren", "*": "add" };
+const CONTEXT = 3;
+
+// The rows of a difference for one column: both sides under each other, or one of two.
+function diffEntries(step, side, opened) {
+  const now = entriesOf(step.document);
+  if (!step.rows) return now.map((entry) => ({ ...entry, sign: " " }));
+  const then = entriesOf(trace.steps[step.before].document);
+  const out = [];
+  const blank = (cls) => ({ text: "", n: undefined, sign: " ", cls, span: -1, others: [] });
+  step.rows.forEach((row, position) => {
+    const [sign, old, fresh, count, gone, come] = row;
+    if (sign === "=") {
+      const first = position === 0 ? 0 : CONTEXT, last = position === step.rows.length - 1 ? 0 : CONTEXT;
+      const folded = !opened.has(position) && count > first + last + 1;
+      for (let n = 0; n < count; n++) {
+        if (folded && n === first) {
+          const hidden = count - first - last;
+          out.push({ text: `⋯ ${hidden} unchanged lines`, n: undefined, sign: " ", cls: "gap", span: -1, others: [], gap: position });
+          n = count - last - 1;
+          continue;
+        }
+        const source = side === "old" ? then[old + n] : now[fresh + n];
+        out.push({ ...source, sign: " " });
+      }
+      return;
+    }
+    const left = old >= 0 ? { ...then[old], sign: sign === "<" ? "<" : "-", cls: CLASSES[sign === "*" ? "-" : sign], words: gone } : null;
+    const right = fresh >= 0 ? { ...now[fresh], sign: sign === "*" ? "+" : sign, cls: CLASSES[sign], words: come } : null;
+    if (side === "both") {
+      if (left && sign !== "~") out.push({ ...left, change: true });
+      if (right) out.push({ ...right, change: true });
+    } else {
+      const mine = side === "old" ? left : right;
+      if (mine && sign === "~" && side === "old") mine.sign = "~";
+      out.push(mine ? { ...mine, change: true } : { ...blank(CLASSES[sign] && "gap"), change: true });
+    }
+  });
+  return out;
+}
+
+// What is lit: places by number, and lines of Python.
+const lit = { spans: new Set(), python: new Set() };
+const picked = { spans: new Set(), python: new Set() };
+
+function gather(into, entry) {
+  into.spans.clear();
+  into.python.clear();
+  if (!entry) return;
+  if (entry.python) {
+    into.python.add(entry.python.join(":"));
+    for (const span of spansAt(...entry.python)) into.spans.add(span);
+    return;
+  }
+  if (!(entry.span >= 0)) return;
+  into.spans.add(entry.span);
+  for (const span of [entry.span, ...entry.others]) {
+    if (!(span >= 0)) continue;
+    const [file, first, , last] = trace.spans[span];
+    for (let line = first; line <= last; line++) into.python.add(`${file}:${line}`);
+  }
+}
+
+function isIn(found, entry) {
+  if (entry.python) return found.python.has(entry.python.join(":"));
+  if (entry.span >= 0 && found.spans.has(entry.span)) return true;
+  return entry.others.some((span) => found.spans.has(span));
+}
+
+// Search: each distinct line is tested once.
+const search = { hits: null, test: null };
+
+function setSearch(text) {
+  search.hits = search.test = null;
+  if (!text) return;
+  const pattern = /^\/(.+)\/$/.exec(text);
+  try {
+    const regex = pattern ? new RegExp(pattern[1], "i") : null;
+    const lower = text.toLowerCase();
+    search.test = regex ? (line) => regex.test(line) : (line) => line.toLowerCase().includes(lower);
+  } catch { search.test = () => false; }
+  search.hits = trace.texts.map(search.test);
+}
+
+function hitsIn(number) {
+  if (!search.hits) return 0;
+  return trace.documents[number].t.reduce((sum, text) => sum + (search.hits[text] ? 1 : 0), 0);
+}
+
+const isHit = (entry) => search.hits !== null && entry.textId !== undefined && search.hits[entry.textId];
+
+function duration(seconds) {
+  if (seconds >= 1) return `${seconds.toFixed(2)} s`;
+  const ms = seconds * 1e3;
+  return ms < 10 ? `${ms.toFixed(1)} ms` : `${ms.toFixed(0)} ms`;
+}

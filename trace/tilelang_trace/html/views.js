@@ -1,0 +1,188 @@
+// One function a view: it fills `main` and gives the lists that are to be painted.
+
+const opened = new Set();
+
+function events(column) {
+  return {
+    isLit: (entry) => (isIn(picked, entry) ? "picked" : isIn(lit, entry) ? "lit" : ""),
+    isHit,
+    hover: (entry) => { gather(lit, entry); app.paint(); },
+    pick: (entry, list, n) => app.pick(entry, column, list, n),
+  };
+}
+
+function button(text, title, action, pressed) {
+  return make("button", { type: "button", title, "aria-pressed": pressed === undefined ? null : String(pressed), onclick: action }, text);
+}
+
+function stepBar(step, extra) {
+  const counts = step.rows ? step.summary || "places in Python changed" : "no change";
+  return make("div", { class: "bar2" },
+    make("strong", {}, step.name), make("span", {}, duration(step.seconds)), make("span", { class: "counts" }, counts),
+    make("span", { class: "reason", title: step.reason }, step.reason), ...extra);
+}
+
+function decisionList(step) {
+  if (!step.decisions.length) return null;
+  return make("ul", { class: "decisions", "aria-label": "Decisions of this pass" }, ...step.decisions.map((d) =>
+    make("li", {}, make("b", {}, `${d.kind}: `), place(d.span), d.text, d.why ? ` (${d.why})` : "")));
+}
+
+// A place in Python as a link that lights it everywhere.
+function place(span) {
+  if (!(span >= 0)) return "";
+  const [file, line] = trace.spans[span];
+  return make("button", { type: "button", onclick: () => app.open({ view: "columns", column: "python", line, file }) },
+    `${trace.files[file][0]}:${line}`);
+}
+
+function diffView(main) {
+  const step = trace.steps[app.state.pass];
+  main.append(stepBar(step, [
+    button("Inline", "One column (s)", () => app.open({ mode: "inline" }), app.state.mode === "inline"),
+    button("Side by side", "Two columns (s)", () => app.open({ mode: "split" }), app.state.mode === "split"),
+    button("All lines", "Show unchanged lines too (x)", () => app.toggleGaps(), opened.has("all")),
+  ]), ...[decisionList(step)].filter(Boolean));
+  const shown = opened.has("all") && step.rows ? new Set(step.rows.keys()) : opened;
+  const sides = app.state.mode === "split" && step.rows ? ["old", "new"] : ["both"];
+  const titles = { old: "before", new: "after", both: step.rows ? "difference" : "the program" };
+  const lists = sides.map((side) => new Rows(`${titles[side]} ${step.name}`, diffEntries(step, side, shown), events("diff")));
+  const columns = make("div", { class: "columns" }, ...lists.map((list, n) =>
+    make("section", { class: "column" }, make("h2", {}, titles[sides[n]]), list.node)));
+  main.append(columns);
+  if (lists.length === 2) {
+    const [a, b] = lists;
+    const tie = (from, to) => () => { if (to.node.scrollTop !== from.node.scrollTop) to.node.scrollTop = from.node.scrollTop; };
+    a.follows = tie(a, b);
+    b.follows = tie(b, a);
+  }
+  return lists;
+}
+
+const folded = new Set();
+
+function columnsView(main) {
+  const step = trace.steps[app.state.pass];
+  main.append(stepBar(step, []));
+  const names = { source: "generated source", ptx: "PTX", sass: "machine code" };
+  const all = [
+    { id: "python", title: "Python", rows: () => pythonEntries(app.state.file) },
+    { id: "ir", title: `IR after ${step.id}`, rows: () => entriesOf(step.document) },
+    ...trace.codes.map((code) => ({
+      id: code.kind, title: code.kind === "source" ? `${code.language} source` : names[code.kind],
+      note: code.note, rows: () => entriesOf(code.document),
+    })),
+  ];
+  const columns = make("div", { class: "columns" });
+  const lists = [];
+  for (const column of all) {
+    const list = new Rows(column.title, column.rows(), events(column.id));
+    list.column = column.id;
+    lists.push(list);
+    const fold = button("–", `Fold ${column.title}`, () => {
+      if (!folded.delete(column.id)) folded.add(column.id);
+      section.classList.toggle("folded", folded.has(column.id));
+      lists.forEach((each) => each.draw());
+    });
+    const head = make("h2", {}, make("span", {}, column.title), make("span", { class: "spacer" }));
+    if (column.id === "python" && trace.files.length > 1) {
+      const choose = make("select", { "aria-label": "File", onchange: (event) => app.open({ file: Number(event.target.value) }) },
+        ...trace.files.map(([name], n) => make("option", { value: n, selected: n === app.state.file }, name)));
+      head.append(choose);
+    }
+    head.append(fold);
+    const section = make("section", { class: `column${folded.has(column.id) ? " folded" : ""}`, "data-column": column.id }, head,
+      column.note ? make("p", { class: "empty" }, column.note) : "", list.node);
+    columns.append(section);
+  }
+  main.append(columns);
+  return lists;
+}
+
+function layoutsView(main) {
+  const body = make("div", { class: "scroll", tabindex: 0 });
+  if (!trace.layouts.length) body.append(make("p", { class: "empty" }, "No layouts were inferred for this target."));
+  for (const found of trace.layouts) {
+    const shape = found.shape.length ? `(${found.shape.join(", ")})` : "";
+    const what = found.kind === "loop" ? `loop ${shape}` : `${found.kind} ${found.dtype}${shape}`;
+    const picture = found.drawing
+      ? make("details", {}, make("summary", {}, "drawing"), make("img", {
+        alt: `${found.name}: ${found.short}`, loading: "lazy",
+        src: `data:image/svg+xml;utf8,${encodeURIComponent(found.drawing)}`,
+      })) : null;
+    body.append(make("section", { class: "layout" }, make("h3", {}, `${found.name}  `, place(found.span)),
+      make("div", {}, what, found.cost ? ` · ${found.cost}` : ""), make("pre", {}, found.short),
+      found.why ? make("details", {}, make("summary", {}, "why"), make("pre", {}, found.why)) : null, picture));
+  }
+  main.append(body);
+  return [];
+}
+
+function timelineView(main) {
+  const body = make("div", { class: "scroll", tabindex: 0 });
+  const total = trace.timeline.reduce((sum, e) => sum + e.seconds, 0) || 1;
+  const phases = [...new Set(trace.timeline.map((e) => e.phase))];
+  const chart = make("div", { class: "flame", role: "list", "aria-label": "Times of passes, in order" });
+  for (const phase of phases) {
+    const own = trace.timeline.filter((e) => e.phase === phase);
+    const spent = own.reduce((sum, e) => sum + e.seconds, 0);
+    chart.append(make("div", {}, `${phase}  ${duration(spent)}`));
+    const line = make("div", { class: "bar" });
+    for (const entry of own) {
+      const step = trace.steps.findIndex((s) => s.name === entry.name);
+      const bar = make("button", {
+        type: "button", role: "listitem", class: entry.changed ? "changed" : "",
+        title: `${entry.name}  ${duration(entry.seconds)}${entry.changed ? ", changed the program" : ""}`,
+        onclick: () => { if (step >= 0) app.open({ view: "diff", pass: step }); },
+      }, entry.name);
+      bar.style.left = `${(100 * entry.start) / total}%`;
+      bar.style.width = `${(100 * entry.seconds) / total}%`;
+      line.append(bar);
+    }
+    chart.append(line);
+  }
+  const rows = [...trace.timeline].sort((a, b) => b.seconds - a.seconds).map((e) => make("tr", {},
+    make("td", {}, e.name), make("td", {}, e.phase), make("td", { class: "num" }, duration(e.seconds)),
+    make("td", { class: "num" }, `${((100 * e.seconds) / total).toFixed(1)}%`),
+    make("td", { class: "num" }, e.resident ? `${(e.resident / 2 ** 20).toFixed(0)} MB` : "")));
+  body.append(make("h2", {}, `Times: ${duration(total)}`), chart, make("h2", {}, "Slowest first"),
+    make("table", {}, make("thead", {}, make("tr", {}, ...["pass", "phase", "time", "share", "memory after"].map((t) => make("th", { scope: "col" }, t)))),
+      make("tbody", {}, ...rows)));
+  main.append(body);
+  return [];
+}
+
+function summaryView(main) {
+  const body = make("div", { class: "scroll", tabindex: 0 });
+  if (trace.failure) {
+    body.append(make("h2", { class: "error" }, `${trace.failure.step} did not finish`), make("p", {}, trace.failure.message),
+      make("details", {}, make("summary", {}, "exception"), make("pre", { class: "said" }, trace.failure.exception)));
+  }
+  body.append(make("h2", {}, "Did the pipelines take effect?"));
+  for (const found of trace.pipelines.verdicts) body.append(make("p", { class: found.verdict }, `${found.verdict}: `, place(found.span)));
+  body.append(make("pre", { class: "said" }, trace.pipelines.text.join("\n")));
+  if (trace.resources.length) {
+    body.append(make("h2", {}, "What the kernels take"));
+    const facts = ["threads", "registers", "spills", "stack", "shared", "blocks"];
+    body.append(make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "kernel"), ...facts.map((f) => make("th", { scope: "col" }, f)))),
+      make("tbody", {}, ...trace.resources.map((r) => make("tr", {}, make("td", {}, r.kernel), ...facts.map((f) => make("td", { class: "num" }, String(r[f] === null ? "?" : r[f]))))))));
+    for (const r of trace.resources) body.append(make("p", { class: "said" }, r.counts.map(([name, n]) => `${n} ${name}`).join(", ")));
+  }
+  body.append(make("h2", {}, "Remarks"));
+  if (!trace.remarks.length) body.append(make("p", { class: "empty" }, "The compiler found nothing to remark upon."));
+  for (const d of trace.remarks) {
+    body.append(make("p", {}, make("b", { class: d.severity }, `${d.code} `), place(d.span), ` ${d.message}`,
+      ...d.notes.map((note) => make("div", {}, note)), d.help ? make("div", {}, `help: ${d.help}`) : null));
+  }
+  body.append(make("h2", {}, "Values"), make("p", {}, trace.values.map(([name, value]) => `${name}=${value}`).join(", ") || "none"));
+  main.append(body);
+  return [];
+}
+
+const VIEWS = [
+  { id: "diff", title: "Passes", fill: diffView },
+  { id: "columns", title: "Python ⇄ machine code", fill: columnsView },
+  { id: "layouts", title: "Layouts", fill: layoutsView },
+  { id: "timeline", title: "Times", fill: timelineView },
+  { id: "summary", title: "Summary", fill: summaryView },
+];

@@ -1,0 +1,303 @@
+"""Did my pipeline take effect? For each pipelined loop, what was asked for and what is in the code.
+
+Asked for is what the Python says: copies from a tensor to shared memory, matrix products, stages.
+Found is what the machine code holds of each of these lines, or PTX where no machine code can be
+shown, or the IR. The line that fell back comes with the compiler's reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from rich.text import Text
+
+from tilelang.inspection.counts import of_ptx, of_sass
+from tilelang_diagnostics import Diagnostic, Span
+from tilelang_trace.columns import opcode_of
+from tilelang_trace.model import Line, Step, Trace
+from tilelang_trace.terminal import plain
+
+Kind = Literal["copy", "gemm"]
+_LOOP: Final = re.compile(r"(\s*)for (\w+) in T\.Pipelined\((.*)\):")
+_STAGES: Final = re.compile(r"num_stages=(?:'(auto)'|(\d+))")
+_SHARED: Final = re.compile(r"\s*(\w+) = T\.alloc_shared\(")
+_VERSIONS: Final = re.compile(r"\s*(\w+) = T\.alloc_shared\(.*\btl\.versions=(\d+)")
+_COPY: Final = re.compile(r"\s*T\.(?:tma_)?copy\((\w+)(\[.*\])?, (\w+)(?:\[|,|\))")
+_STORE: Final = re.compile(r"\s*(\w+)\[.*?\] = (?:T\.cast\()?(\w+)\[")
+_GEMM: Final = re.compile(r"\s*T\.(?:wgmma_|tcgen05_)?gemm\(")
+_TENSOR: Final = re.compile(r"(\w+): T\.(?:Strided)?Tensor\(")
+_MADE: Final = re.compile(r"\s*(\w+) = T\.(?:empty|alloc_global)\(")
+_ASYNC: Final = ("cp.async", "tma")
+_REASONS: Final = ("TL508", "TL507", "TL505", "TL506", "TL513", "TL606", "TL401", "TL406")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A line of a pipelined loop that should have become asynchronous copies or matrix
+    instructions: how many of those there are, and what else it became."""
+
+    kind: Kind
+    text: str
+    span: Span | None
+    found: tuple[tuple[str, int], ...] = ()
+    instead: tuple[tuple[str, int], ...] = ()
+    reason: str = ""
+    help: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it became what was expected."""
+        return bool(self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """One `T.Pipelined` loop. `asked` is 0 for as many stages as fit."""
+
+    variable: str
+    span: Span | None
+    asked: int
+    stages: int
+    versions: tuple[tuple[str, int], ...]
+    statements: tuple[Statement, ...]
+    reason: str = ""
+    seen_in: str = ""  # where the instructions were counted
+
+    @property
+    def verdict(self) -> str:
+        """`yes`, `partly`, `no`."""
+        copies = [s.holds for s in self.statements if s.kind == "copy"]
+        deep = self.stages > 1
+        whole = deep and self.stages >= self.asked and all(s.holds for s in self.statements)
+        if whole and copies:
+            return "yes"
+        return "partly" if deep and any(copies) else "no"
+
+
+def pipelines(trace: Trace) -> tuple[Pipeline, ...]:
+    """Every pipelined loop of the kernel, in the order of its Python."""
+    if not trace.steps:
+        return ()
+    first = trace.steps[0]
+    tensors, shared = _memory(first.lines)
+    counts, where = _counted(trace)
+    depths = _versions(trace.steps)
+    found = []
+    for number, line in enumerate(first.lines):
+        loop = _LOOP.match(line.text)
+        if loop is None:
+            continue
+        body = list(_body(first.lines, number, len(loop[1])))
+        statements = tuple(_statements(body, tensors, shared, counts, trace.remarks))
+        into = {name for s in body for name in _destination(s.text, tensors, shared)}
+        versions = tuple((name, n) for name, n in depths.items() if name in into)
+        stages = min((n for _, n in versions), default=1)
+        named = _STAGES.search(loop[3])
+        asked = int(named[2]) if named is not None and named[2] else 0
+        reason = next((_said(d) for d in trace.remarks if _is_about(d, line.span)), "")
+        found.append(
+            Pipeline(loop[2], line.span, asked, stages, versions, statements, reason, where)
+        )
+    return tuple(found)
+
+
+def _memory(lines: Iterable[Line]) -> tuple[set[str], set[str]]:
+    """Names of tensors, and of tiles in shared memory."""
+    tensors: set[str] = set()
+    shared: set[str] = set()
+    for line in lines:
+        if line.text.startswith("def "):
+            tensors |= set(_TENSOR.findall(line.text))
+        if (made := _MADE.match(line.text)) is not None:
+            tensors.add(made[1])
+        if (tile := _SHARED.match(line.text)) is not None:
+            shared.add(tile[1])
+    return tensors, shared
+
+
+def _body(lines: Sequence[Line], start: int, depth: int) -> Iterator[Line]:
+    for line in lines[start + 1 :]:
+        if len(line.text) - len(line.text.lstrip()) <= depth:
+            return
+        yield line
+
+
+def _destination(text: str, tensors: set[str], shared: set[str]) -> Iterator[str]:
+    """The shared tile a line fills from a tensor."""
+    if (copy := _COPY.match(text)) is not None:
+        source, target = copy[1], copy[3]
+    elif (store := _STORE.match(text)) is not None:
+        source, target = store[2], store[1]
+    else:
+        return
+    if source in tensors and target in shared:
+        yield target
+
+
+def _statements(
+    body: Iterable[Line], tensors: set[str], shared: set[str],
+    counts: dict[Span, Counter[str]], remarks: Sequence[Diagnostic],
+) -> Iterator[Statement]:  # fmt: skip
+    loop: tuple[int, Span | None] = 0, None  # the T.Parallel around a line
+    for line in body:
+        depth = len(line.text) - len(line.text.lstrip())
+        if " in T.Parallel(" in line.text:
+            loop = depth, line.span
+            continue
+        around = loop[1] if depth > loop[0] else None
+        kind: Kind | None = None
+        if any(_destination(line.text, tensors, shared)):
+            kind = "copy"
+        elif _GEMM.match(line.text) is not None:
+            kind = "gemm"
+        if kind is None:
+            continue
+        became = counts.get(line.span, Counter()) if line.span is not None else Counter[str]()
+        wanted = _ASYNC if kind == "copy" else ("mma",)
+        about = next((d for d in remarks if _is_about(d, line.span) or _is_about(d, around)), None)
+        yield Statement(
+            kind, line.text.strip(), line.span,
+            tuple((n, became[n]) for n in wanted if became[n]),
+            tuple((n, became[n]) for n in _INSTEAD if became[n]),
+            "" if about is None else about.message, (about.help or "") if about else "",
+        )  # fmt: skip
+
+
+_INSTEAD: Final = ("ld.global", "st.shared", "ld.shared")
+
+
+def _is_about(found: Diagnostic, span: Span | None) -> bool:
+    """Whether a remark explains a line: it stands there, or around it on the same lines."""
+    if found.code not in _REASONS or span is None or found.span is None:
+        return False
+    return found.span.file == span.file and found.span.line == span.line
+
+
+def _said(found: Diagnostic) -> str:
+    return found.message + (f"; {found.help}" if found.help else "")
+
+
+def _versions(steps: Sequence[Step]) -> dict[str, int]:
+    """How many copies of each shared tile there are, once loops were pipelined."""
+    found: dict[str, int] = {}
+    for step in steps:
+        if step.name != "pipeline_loops":
+            continue
+        found = {}  # of the last attempt
+        for line in step.lines:
+            if (match := _VERSIONS.match(line.text)) is not None:
+                found[match[1]] = int(match[2])
+    return found
+
+
+def _counted(trace: Trace) -> tuple[dict[Span, Counter[str]], str]:
+    """How often each kind of instruction occurs, by statement of Python, and in what."""
+    found: dict[Span, Counter[str]] = {}
+    sass, ptx = trace.code("sass"), trace.code("ptx")
+    if sass is not None and sass.lines:
+        for line in sass.lines:
+            opcode = opcode_of(line.text)
+            if opcode is not None and line.span is not None:
+                found.setdefault(line.span, Counter()).update(of_sass(opcode))
+        return found, "machine code"
+    if ptx is not None:
+        for line in ptx.lines:
+            if line.span is not None:
+                found.setdefault(line.span, Counter()).update(_ptx_names(line.text))
+        return found, "PTX"
+    for line in trace.steps[-1].lines if trace.steps else ():
+        if line.span is not None:
+            found.setdefault(line.span, Counter()).update(_ir_names(line.text))
+    return found, "the IR"
+
+
+def _ptx_names(text: str) -> Iterable[str]:
+    bare = re.sub(r"^\s*(?:@!?%p\d+\s+)?", "", text).rstrip(";")
+    opcode, _, operands = bare.partition(" ")
+    if not opcode or not opcode[0].islower():
+        return ()
+    if opcode.startswith(("cp.async.ca", "cp.async.cg")):
+        size = operands.split(",")[2].strip() if operands.count(",") > 1 else "16"
+        opcode = f"{opcode}, {size}"
+    return tuple(of_ptx(opcode))
+
+
+def _ir_names(text: str) -> Iterator[str]:
+    bare = text.strip()
+    if bare.startswith("T.cp_async("):
+        yield "cp.async"
+    elif bare.startswith(("T.tma_load", "T.tma_copy")):
+        yield "tma"
+    elif bare.startswith(("T.mma_", "T.wgmma_", "T.tcgen05_mma", "T.mfma_", "T.wmma_")):
+        yield "mma"
+
+
+def pipeline_text(trace: Trace) -> Iterator[Text]:
+    """The answer in one screen."""
+    found = pipelines(trace)
+    yield Text.assemble((plain(trace.kernel), "bold"), f" for {trace.target}")
+    if not found:
+        yield Text("no loop of this kernel is T.Pipelined: nothing is copied ahead")
+    for one in found:
+        yield Text()
+        yield from _one(one)
+    rest = [d for d in trace.remarks if d.code in _REASONS]
+    told = {s.reason for p in found for s in p.statements} | {p.reason for p in found}
+    for remark in rest:
+        if remark.message not in told and _said(remark) not in told:
+            yield Text(f"  {remark.code} {_at(remark.span)}  {plain(_said(remark))}", "yellow")
+
+
+def _one(found: Pipeline) -> Iterator[Text]:
+    style = {"yes": "bold green", "partly": "bold yellow", "no": "bold red"}[found.verdict]
+    said = {"yes": "takes effect", "partly": "takes effect in part", "no": "has no effect"}
+    yield Text.assemble(
+        (f"pipeline over {plain(found.variable)} at {_at(found.span)} ", "bold"),
+        (said[found.verdict], style), f"  (counted in {found.seen_in})",
+    )  # fmt: skip
+    asked = str(found.asked) if found.asked else "as many as fit"
+    tiles = ", ".join(f"{plain(name)} × {n}" for name, n in found.versions) or "no tile is kept"
+    good = found.stages > 1 and found.stages >= found.asked
+    yield _line(good, "stages", f"asked {asked}, found {found.stages}: {tiles}")
+    for kind, word in (("copy", "async copies"), ("gemm", "matrix instructions")):
+        of_kind = [s for s in found.statements if s.kind == kind]
+        held = sum(s.holds for s in of_kind)
+        if of_kind:
+            yield _line(held == len(of_kind), word, f"expected of {_lines(len(of_kind))}, found "
+                        f"of {held}")  # fmt: skip
+        elif kind == "copy":
+            yield _line(False, word, "no line copies from a tensor to shared memory")
+        yield from (_statement(s) for s in of_kind)
+    if found.reason:
+        yield Text(f"    {plain(found.reason)}", "yellow")
+
+
+def _statement(found: Statement) -> Text:
+    head = f"      {_at(found.span)}  {plain(found.text)[:60]}"
+    if found.holds:
+        became = ", ".join(f"{n} × {name}" for name, n in found.found)
+        return Text.assemble(head, "  → ", (became, "green"))
+    instead = ", ".join(f"{n} × {name}" for name, n in found.instead) or "none"
+    reason = found.reason or "the compiler gave no reason"
+    help = f"; {found.help}" if found.help else ""
+    return Text.assemble(
+        head, "  → ", (instead, "red"), (f"\n        {plain(reason + help)}", "yellow")
+    )
+
+
+def _line(good: bool, what: str, text: str) -> Text:
+    mark, style = ("✓", "green") if good else ("✗", "red")
+    return Text.assemble("  ", (mark, style), f" {what}: {text}")
+
+
+def _lines(number: int) -> str:
+    return f"{number} line{'s' * (number != 1)}"
+
+
+def _at(span: Span | None) -> str:
+    return "?" if span is None else plain(f"{os.path.basename(span.file)}:{span.line}")

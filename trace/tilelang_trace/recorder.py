@@ -1,0 +1,276 @@
+"""How does a trace come about? An observer of the compilation writes down what each part made."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tilelang.compiler import compile_function, effective_options, lower_function
+from tilelang.options import CompileOptions
+from tilelang.program.stmt import Function
+from tilelang.runtime.crash import guarded
+from tilelang.target import Target
+from tilelang.version import VERSION
+from tilelang_diagnostics import CompileError, Diagnostic, SourceMap
+from tilelang_trace.columns import columns_of, layout_shots, resources_of
+from tilelang_trace.decisions import Decisions
+from tilelang_trace.model import Code, Failure, LayoutShot, Line, Part, Resources, Step, Trace
+from tilelang_trace.ndjson import Writer
+from tilelang_trace.phases import phase_of
+from tilelang_trace.replay import pack
+
+if TYPE_CHECKING:
+    from tilelang.cli.specialise import Specialised
+
+FIRST = "emit"
+
+
+class Recorder:
+    """A `tilelang.watching.Watch` that keeps the text of every stage, and streams it to `sink`.
+
+    Printing costs more than most passes, and is not part of any step's time.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        target: Target,
+        options: CompileOptions,
+        sink: Callable[[str], object] | None = None,
+        *,
+        file: str = "",
+        values: Mapping[str, str] | None = None,
+        code: bool = True,
+    ) -> None:
+        self.steps: list[Step] = []
+        self.parts: list[Part] = []
+        self.codes: list[Code] = []
+        self.resources: list[Resources] = []
+        self.layouts: list[LayoutShot] = []
+        self.remarks: list[Diagnostic] = []
+        self.failure: Failure | None = None
+        self.running: str | None = None  # what has begun and not ended
+        self.spent = 0.0  # by the recording itself
+        self._code = code
+        self._function, self._target = function, target
+        self._sources = SourceMap()
+        self._program = pack(function, target, options)
+        self._decisions = Decisions()
+        self._attempt = -1
+        self._printed: tuple[Any, tuple[Line, ...]] = (None, ())
+        own = function.span.file if function.span is not None else ""
+        self._head = Trace(
+            function.name, file or own, str(target), (), tuple((values or {}).items()),
+            options=tuple((k, repr(v)) for k, v in options.changed), version=VERSION,
+            program=self._program,
+        )  # fmt: skip
+        self._writer = None if sink is None else Writer(sink, self._sources.text)
+        if self._writer is not None:
+            self._writer.header(self._head)
+            if self._program:
+                self._writer.program(self._program)
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded so far."""
+        return replace(
+            self._head, steps=tuple(self.steps), sources=self._texts(),
+            remarks=tuple(self.remarks), failure=self.failure, parts=tuple(self.parts),
+            codes=tuple(self.codes), resources=tuple(self.resources), layouts=tuple(self.layouts),
+        )  # fmt: skip
+
+    # --- passes ---
+
+    def before(self, name: str, func: Any, context: Any) -> None:
+        """Part of the observer protocol."""
+        self._begin(name)
+
+    def after(self, name: str, func: Any, context: Any, seconds: float) -> None:
+        """Part of the observer protocol."""
+        started = time.perf_counter()
+        self.running = None
+        decided, remarks = self._decisions.since(context)
+        self._add(Step(
+            name, self._lines(func), seconds, _reason(name), phase_of(name), self._attempt,
+            _resident(), decided, remarks,
+        ))  # fmt: skip
+        self.spent += time.perf_counter() - started
+
+    # --- everything else ---
+
+    def began(self, name: str) -> None:
+        """Part of the watch protocol."""
+        self._begin(name)
+
+    def ended(self, name: str, seconds: float, result: Any = None) -> None:
+        """Part of the watch protocol."""
+        started = time.perf_counter()
+        self.running = None
+        part = Part(name, seconds, phase_of(name), len(self.steps))
+        self.parts.append(part)
+        if self._writer is not None:
+            self._writer.part(part)
+        if name == "infer_layouts" and result is not None:
+            self._keep(self.layouts, layout_shots(result), lambda w, x: w.layout(x))
+        elif name == "emit" and result is not None:
+            # Another attempt for want of shared memory starts from the same program.
+            self._attempt += 1
+            self._decisions = Decisions()
+            self._add(Step(
+                FIRST, self._lines(result), seconds, "what the front end understood", "front end",
+                self._attempt, _resident(),
+            ))  # fmt: skip
+        self.spent += time.perf_counter() - started
+
+    def finished(self, artifact: Any, diagnostics: Sequence[Any]) -> None:
+        """Part of the watch protocol."""
+        started = time.perf_counter()
+        if self._code:
+            self._begin("disassemble")
+            codes = columns_of(artifact, self._target)
+            self._keep(self.codes, codes, lambda w, x: w.code(x))
+            self._keep(
+                self.resources, resources_of(artifact, self._target, codes),
+                lambda w, x: w.resources(x),
+            )  # fmt: skip
+            self.running = None
+        self.close(tuple(diagnostics))
+        self.spent += time.perf_counter() - started
+
+    def failed(self, error: BaseException) -> None:
+        """Part of the watch protocol."""
+        found = getattr(error, "diagnostics", ())
+        message = found[0].message if found else f"{type(error).__name__}: {error}"
+        cause = error.__cause__ or error
+        self.failure = Failure(
+            self.running or self._last(), message, "".join(traceback.format_exception(cause)),
+            found[0].code if found else "TL900",
+        )  # fmt: skip
+        self.close(tuple(found))
+
+    def close(self, remarks: tuple[Diagnostic, ...]) -> None:
+        """Write the end."""
+        self.remarks = list(remarks)
+        if self._writer is not None:
+            for remark in remarks:
+                self._writer.remark(remark)
+            self._writer.end(self.failure)
+            self._writer = None
+
+    def _lines(self, func: Any) -> tuple[Line, ...]:
+        """The text of a program; a pass that changed nothing gives the same object."""
+        known, lines = self._printed
+        if known is None or not func.same_as(known):
+            lines = _lines(func)
+            self._printed = func, lines
+        return lines
+
+    def _last(self) -> str:
+        return self.steps[-1].name if self.steps else FIRST
+
+    def _begin(self, name: str) -> None:
+        self.running = name
+        if self._writer is not None:
+            self._writer.begin(name)
+
+    def _add(self, step: Step) -> None:
+        self.steps.append(step)
+        if self._writer is not None:
+            self._writer.step(step)
+
+    def _keep(
+        self, kept: list[Any], new: Sequence[Any], write: Callable[[Writer, Any], object]
+    ) -> None:
+        kept[:] = new
+        for one in new if self._writer is not None else ():
+            write(self._writer, one)
+
+    def _texts(self) -> tuple[tuple[str, str], ...]:
+        """The text of every Python file a line comes from."""
+        spans = (
+            span for step in self.steps for line in step.lines
+            for span in (line.span, *(f.span for f in line.calls)) if span is not None
+        )  # fmt: skip
+        files = dict.fromkeys(span.file for span in spans)
+        return tuple((f, text) for f in files if (text := self._sources.text(f)) is not None)
+
+
+def record(
+    special: Specialised,
+    target: Target,
+    file: str,
+    sink: Callable[[str], object] | None = None,
+    code: bool = False,
+) -> tuple[Trace, CompileError | None]:
+    """The trace of one kernel, and the error that ended it early, if one did.
+
+    `code`: go on to generated code, PTX and machine code, where there are compilers for them.
+    """
+    options = effective_options(special.function, special.options)
+    values = {name: repr(v.value) for name, v in {**special.values, **special.sizes}.items()}
+    recorder = Recorder(
+        special.function, target, options, sink, file=file, values=values, code=code
+    )
+    error = recorded(recorder, special.function, target, options, code)
+    return recorder.trace, error
+
+
+def recorded(
+    recorder: Recorder, function: Function, target: Target, options: CompileOptions, code: bool
+) -> CompileError | None:
+    """Compile once, watched by `recorder`; the error that ended it."""
+    try:
+        with guarded(f"lowering {function.name} for {target}", function.span):
+            if code and _has_backend(target):
+                _compile(recorder, function, target, options)
+            else:
+                lowered = lower_function(function, target, options, [recorder])
+                recorder.close(lowered.diagnostics)
+    except CompileError as raised:
+        if recorder.failure is None:
+            recorder.failed(raised)
+        return raised
+    return None
+
+
+def _compile(
+    recorder: Recorder, function: Function, target: Target, options: CompileOptions
+) -> None:
+    from tilelang import watching
+
+    start = [lambda *_: recorder]
+    kept, watching.WATCHERS[:] = list(watching.WATCHERS), start
+    try:
+        compile_function(function, target, options)
+    finally:
+        watching.WATCHERS[:] = kept
+
+
+def _has_backend(target: Target) -> bool:
+    from tilelang.backends import KINDS_WITH_BACKEND
+
+    return target.kind in KINDS_WITH_BACKEND
+
+
+def _lines(func: Any) -> tuple[Line, ...]:
+    from tilelang.ir.text import print_function
+
+    return tuple(Line(line.text, line.span, line.calls) for line in print_function(func).lines)
+
+
+def _reason(name: str) -> str:
+    from tilelang.pipeline import PIPELINE
+
+    return next((step.reason for step in PIPELINE if step.name == name), "")
+
+
+def _resident() -> int:
+    """Memory of this process, in bytes; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,117 @@
+"""How are all compilations of a program recorded, from Python?
+
+    with tilelang_trace.record() as t:
+        kernel = tilelang.compile(matmul, target="cuda:sm_90a")
+    t.traces[0].step("insert_sync")
+    t.save("traces")            # one file a compilation
+
+While it lasts, kernels are compiled and not taken from a cache; kernels that this process has
+compiled before are not compiled again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import IO, Final
+
+from tilelang import watching
+from tilelang.options import CompileOptions
+from tilelang.program.stmt import Function
+from tilelang.target import Target
+from tilelang_trace.model import Trace
+from tilelang_trace.ndjson import dump
+from tilelang_trace.recorder import Recorder
+
+_UNSAFE: Final = re.compile(r"[^\w.-]+")
+_numbers = count(1)
+_lock = threading.Lock()
+
+
+class Recording:
+    """The traces of the compilations since it began; `trace` is the only or last one."""
+
+    def __init__(self, folder: Path | None = None, code: bool = True) -> None:
+        self._folder, self._code = folder, code
+        self._recorders: list[Recorder] = []
+        self.files: list[Path] = []
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """One a compilation, in their order."""
+        return tuple(recorder.trace for recorder in self._recorders)
+
+    @property
+    def trace(self) -> Trace:
+        """The last one; IndexError if nothing was compiled."""
+        return self._recorders[-1].trace
+
+    def start(self, function: Function, target: Target, options: CompileOptions) -> Recorder:
+        """A watcher: called for each compilation."""
+        sink: Callable[[str], object] | None = None
+        if self._folder is not None:
+            path, file = _new_file(self._folder, function.name, str(target))
+            self.files.append(path)
+            sink = _flushing(file)
+        recorder = Recorder(function, target, options, sink, code=self._code)
+        if self._folder is None:
+            self._recorders.append(recorder)
+        return recorder
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write a file for each trace; raises OSError."""
+        saved = []
+        for trace in self.traces:
+            path, file = _new_file(Path(folder), trace.kernel, trace.target)
+            with file:
+                file.writelines(dump(trace))
+            saved.append(path)
+        return tuple(saved)
+
+
+@contextmanager
+def record(folder: str | Path | None = None, *, code: bool = True) -> Iterator[Recording]:
+    """Record every compilation inside.
+
+    With a folder each goes to a file of its own as it happens, and nothing is kept in memory.
+    `code`: also show machine code, for which the disassembler runs.
+    """
+    recording = Recording(None if folder is None else Path(folder), code)
+    watcher = recording.start
+    watching.WATCHERS.append(watcher)
+    try:
+        yield recording
+    finally:
+        with suppress(ValueError):
+            watching.WATCHERS.remove(watcher)
+
+
+def _new_file(folder: Path, kernel: str, target: str) -> tuple[Path, IO[str]]:
+    """A file that no other compilation writes to; kernels may be called anything."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = _UNSAFE.sub("-", f"{kernel}-{target}").strip("-.")[:80] or "kernel"
+    while True:
+        with _lock:
+            number = next(_numbers)
+        path = folder / f"{os.getpid()}-{number:04d}-{name}.ndjson"
+        try:
+            return path, path.open("x", encoding="utf-8")
+        except FileExistsError:
+            continue
+
+
+def _flushing(file: IO[str]) -> Callable[[str], object]:
+    """Each record reaches the file at once, and the last one closes it."""
+
+    def write(line: str) -> None:
+        file.write(line)
+        file.flush()
+        if line.startswith('{"record":"end"'):
+            file.close()
+
+    return write

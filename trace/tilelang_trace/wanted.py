@@ -1,0 +1,36 @@
+"""What did the command line ask for?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The arguments of `tilelang trace`; `cli.py` says what each means."""
+
+    kernel: str
+    settings: tuple[str, ...] = ()
+    target: str | None = None
+    passes: tuple[str, ...] = ()
+    changed: bool = False
+    grep: re.Pattern[str] | None = None
+    context: int = 3
+    output: str | None = None
+    html: Path | None = None
+    opened: bool = False
+    timed: bool = False
+    perfetto: Path | None = None
+    pipeline: bool = False
+    compare: str | None = None
+    reproducer: Path | None = None
+    start: str | None = None
+    reduced: Path | None = None
+
+    @property
+    def needs_code(self) -> bool:
+        """Whether machine code is to be made: the passes alone are shown sooner."""
+        return any((self.output, self.html, self.opened, self.pipeline, self.compare,
+                    self.timed, self.perfetto))  # fmt: skip
