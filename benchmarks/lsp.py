@@ -30,6 +30,8 @@ from tests.lsp.rpc_client import Client
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {"hints": 0.050, "diagnostics": 0.150, "layouts and budgets": 1.0, "first hints": 3.0}
 LOOK_EVERY = 6
+SCREEN = 60  # lines that an editor shows
+HINTS = "textDocument/inlayHint"
 SEED = 20261130
 TYPED = (
     "T.copy(A_tile, B_tile)", "extra = T.alloc_shared((64, 32), 'float16')", "T.clear(acc)",
@@ -215,11 +217,12 @@ def _one(
     began = time.perf_counter()
     change = {"range": _range(text, edit.at, edit.at + edit.length), "text": edit.text}
     client.edit(uri, version, [change])
-    client.hints(uri)
+    seen = _screen(text, edit.at)
+    client.request(HINTS, {"textDocument": {"uri": uri}, "range": seen})
     answered = time.perf_counter()
     analysed = client.when("static", version)
     if analysed > answered:  # those were moved ones
-        client.hints(uri)
+        client.request(HINTS, {"textDocument": {"uri": uri}, "range": seen})
         answered = time.perf_counter()
     found.add("hints", answered - began)
     found.add("diagnostics", client.when("diagnostics", version) - began)
@@ -227,6 +230,15 @@ def _one(
         found.add("layouts and budgets", client.when("deep", version) - began)
     # A fast typist: ten letters a second, so that what runs beside is in the way as it would be.
     time.sleep(max(0.0, 0.1 - (time.perf_counter() - began)))
+
+
+def _screen(text: str, offset: int) -> dict[str, Any]:
+    """The lines an editor shows around a place: it asks for the hints of those."""
+    line = text.count("\n", 0, offset)
+    return {
+        "start": {"line": max(0, line - SCREEN // 2), "character": 0},
+        "end": {"line": line + SCREEN // 2, "character": 0},
+    }
 
 
 def _range(text: str, start: int, end: int) -> dict[str, Any]:

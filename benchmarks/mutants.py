@@ -2,12 +2,12 @@
 
     python -m benchmarks.mutants [--only KERNEL] [--json OUT] [--jobs 2]
 
-Each correct kernel of `tests.emulator.subjects` runs checked and unchecked in 20 shuffled orders and
-is accused of nothing. Then every line of its generated source that synchronises, guards or swizzles
-is removed or weakened, one at a time (`tests.emulator.damage`). A mutant that nothing catches is
-equivalent when its output is that of the kernel, bit for bit, on 20 random inputs in 20 shuffled
-orders, and `tests.emulator.equivalents` says why. OUT keeps the results; a later run reads it, and
-proves only what is new.
+Each correct kernel of `tests.emulator.subjects` runs checked and unchecked in 20 shuffled orders
+and is accused of nothing. Then every line of its generated source that synchronises, guards or
+swizzles is removed or weakened, one at a time (`tests.emulator.damage`). A mutant that nothing
+catches is equivalent when its output is that of the kernel, bit for bit, on 20 random inputs in 20
+shuffled orders, and `tests.emulator.equivalents` says why. OUT keeps the results; a later run reads
+it, and proves only what is new.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class Outcome:
         change, line, nth = self.mutant.key
         return {
             "kernel": self.kernel, "kind": self.mutant.change.kind, "change": change,
-            "number": self.mutant.number, "line": line, "nth": nth, "after": self.mutant.after.strip(),
-            "how": self.verdict.how, "said": self.verdict.said, "column": self.column,
-            "reason": self.reason, "digest": digest(self.mutant),
+            "number": self.mutant.number, "line": line, "nth": nth,
+            "after": self.mutant.after.strip(), "how": self.verdict.how,
+            "said": self.verdict.said, "column": self.column, "reason": self.reason,
+            "digest": digest(self.mutant),
         }  # fmt: skip
 
 
@@ -173,8 +174,8 @@ def _print(
         console.print(f"accused: {text}", markup=False)
     for e in stale:
         console.print(f"stale reason: {e.kernel}, {e.change}: {e.line} ({e.nth})", markup=False)
-    console.print(f"{share_caught(outcomes):.1%} of the mutants that are not equivalent are caught, "
-                  f"{len(accused)} correct kernels accused")  # fmt: skip
+    console.print(f"{share_caught(outcomes):.1%} of the mutants that are not equivalent are caught")
+    console.print(f"{len(accused)} accusations of correct kernels")
 
 
 def _cells(outcomes: Sequence[Outcome]) -> list[str]:

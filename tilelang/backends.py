@@ -37,6 +37,7 @@ class Backend:
     - `dialect`: the words its source is printed in, "" where `build` needs none.
     - `toolchain`: the module that compiles such source, where `build` is the general one.
     - `launches`: whether kernels run on a device of this machine. Others run on the emulator.
+    - `archs`: the architectures it is for, () for all that are known.
     """
 
     kind: Kind
@@ -44,6 +45,7 @@ class Backend:
     dialect: str = ""
     toolchain: str = ""
     launches: bool = True
+    archs: tuple[str, ...] = ()
 
     def builder(self) -> Callable[..., Any]:
         """The function `build` names."""
@@ -70,6 +72,8 @@ BACKENDS: Final[tuple[Backend, ...]] = (
     Backend(
         "hip", "tilelang.runtime.device_build:build_device", dialect="tilelang.codegen.hip:HIP",
         toolchain="tilelang.runtime.toolchain_hip", launches=False,
+        # Those with waves of 64 lanes, which the device headers count on.
+        archs=("gfx90a", "gfx942", "gfx950"),
     ),
     Backend(
         "metal", "tilelang.runtime.device_build:build_device",
@@ -89,8 +93,14 @@ def find_backend(kind: Kind) -> Backend | None:
 def backend_for(target: Target) -> Backend:
     """The backend of `target`; TL807 for a target that can be checked but not generated for."""
     backend = find_backend(target.kind)
-    if backend is not None:
+    if backend is not None and (not backend.archs or target.arch in backend.archs):
         return backend
+    if backend is not None:
+        raise failure(
+            "TL807",
+            f"this version generates no code for {target}",
+            help=f"of this kind it has: {', '.join(backend.archs)}",
+        )
     raise failure(
         "TL807",
         f"this version generates no code for {target}",

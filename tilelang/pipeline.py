@@ -26,6 +26,7 @@ from tilelang.passes.legalize_negative_indices import legalize_negative_indices
 from tilelang.passes.lower_async_copies import lower_async_copies
 from tilelang.passes.lower_gpu_ops import lower_gpu_ops
 from tilelang.passes.lower_tile_ops import lower_tile_ops
+from tilelang.passes.note_deeper_pipelines import note_deeper_pipelines
 from tilelang.passes.pipeline_loops import pipeline_loops
 from tilelang.passes.place_versions import place_versions
 from tilelang.passes.plan_shared import plan_shared
@@ -247,6 +248,13 @@ PIPELINE: tuple[Pass, ...] = (
         fence_proxies,
         "fences stand before the barriers that let others go on",
         needs=_set("barriers"),
+        gives=_set("fences"),
+        when=_is_gpu,
+    ),
+    Pass(
+        note_deeper_pipelines,
+        "once every tile has its size and place; it changes nothing",
+        needs=_set("places", "fences"),
         when=_is_gpu,
     ),
 )

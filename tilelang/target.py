@@ -321,8 +321,8 @@ def _json_target(text: str) -> Any:
 
 def _how_to_spell() -> str:
     return (
-        "a target is cpu, cuda:sm_90a, auto, or a dict with kind, arch; no code is generated for "
-        "hip:gfx942 and metal:apple9 yet"
+        "a target is cpu, cuda:sm_90a, hip:gfx942, metal:apple9, auto, or a dict with kind, arch; "
+        "kernels for hip and metal run on the emulator only, so far"
     )
 
 

@@ -380,6 +380,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _REMARK, ValueError),
     Code("TL610", "expectation-missed", "code that does not hold what --expect asks for",
          _ERROR, ValueError),
+    Code("TL611", "copy-option-unheeded", "an option of a copy that changes nothing",
+         _REMARK, ValueError),
     # The call, the command line and the launch.
     Code("TL701", "argument-count", "a call with the wrong number of arguments", _ERROR, TypeError),
     Code("TL702", "argument-dtype", "a tensor of the wrong dtype", _ERROR, TypeError),
@@ -464,6 +466,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
     Code("TL817", "nothing-to-emulate", "the emulator is asked for and the target is no GPU's",
          _ERROR, ValueError),
     Code("TL818", "disassembler-failed", "nvdisasm does not show a kernel's machine code",
+         _ERROR, RuntimeError),
+    Code("TL821", "no-launcher", "a kernel for a kind of device that this version does not start",
          _ERROR, RuntimeError),
     # Our own fault.
     Code("TL900", "internal-error", "the compiler failed; the kernel is not to blame",

@@ -15,6 +15,7 @@ from typing import Any
 
 from tilelang.checks import ON_REQUEST
 from tilelang.language.frontend import Parsed, StaticResult, parse_static
+from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Diagnostic, Span, diagnose
 from tilelang_lint.rules import RULES, Rule, Subject
 from tilelang_lint.selection import Selection
@@ -63,11 +64,12 @@ def read_kernels(
     project: Mapping[str, Any] | None = None,
     with_layouts: bool = True,
     kernel: str | Sequence[str] | None = None,
+    source: SourceFile | None = None,
 ) -> Subject:
     """The kernels of a file. Where reading one fails, that is a finding and the rest are read."""
     read = partial(
         parse_static, text, path, values=values, target=target, select=select, project=project,
-        with_layouts=with_layouts,
+        with_layouts=with_layouts, source=source,
     )  # fmt: skip
     try:
         return Subject(path, text, read(kernel=kernel))

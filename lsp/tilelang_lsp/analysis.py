@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
 
-from tilelang.language.source import SourceFile
+from tilelang.language.source import SourceFile, syntax_error
 from tilelang.target import parse_target
 from tilelang_diagnostics import CompileError, Diagnostic, Span
 from tilelang_lint.engine import (
@@ -54,21 +54,25 @@ class Analyser:
             return Analysis(path, text, (internal_error(path, error),), complete=False)
 
     def _analyse(self, text: str, path: str, options: Options) -> Analysis:
-        readable, recovered, problems = text, None, ()
+        recovered = None
+        problems: tuple[Diagnostic, ...] = ()
         try:
             source = SourceFile.parse(path, text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            problems = _read(text, path, options).kernels.diagnostics
-            recovered = recover(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            known_error = error if isinstance(error, SyntaxError) else None
+            said = known_error or SyntaxError(str(error) or "the file nests too deeply")
+            problems = (syntax_error(path, said),)
+            recovered = recover(text, known_error)
             if recovered is None:
-                return Analysis(path, text, tuple(problems), complete=False)
-            readable = recovered.text
-            source = SourceFile.parse(path, readable)
-        layout = Layout.of(source.tree, readable)
+                return Analysis(path, text, problems, complete=False)
+            lines = recovered.text.split("\n")
+            source = SourceFile(path, recovered.text, recovered.tree, lines)
+        layout = Layout.of(source.tree, source.text)
         known = self._known.get(path)
         changed = None if known is None else known.changed(layout, options)
-        subject = _read(readable, path, options, changed)
-        file = File.of(subject, layout, options, source.tree)
+        subject = _read(source, options, changed)
+        kept = known.parts if changed is not None and known is not None else ()
+        file = File.of(subject, layout, options, source.tree, tuple(kept))
         if changed is not None and known is not None and not subject.failures:
             file = known.updated(file, changed)
         self._known[path] = file
@@ -78,9 +82,7 @@ class Analyser:
         return _put_together(text, file, source, recovered, options, problems)
 
 
-def _read(
-    text: str, path: str, options: Options, owners: Collection[str] | None = None
-) -> Subject:  # fmt: skip
+def _read(source: SourceFile, options: Options, owners: Collection[str] | None = None) -> Subject:
     target = options.target
     if target is not None:
         try:
@@ -88,8 +90,8 @@ def _read(
         except CompileError:
             target = None
     return read_kernels(
-        text, path, options.values, target, project=options.project, with_layouts=False,
-        kernel=None if owners is None else tuple(owners),
+        source.text, source.path, options.values, target, project=options.project,
+        with_layouts=False, kernel=None if owners is None else tuple(owners), source=source,
     )  # fmt: skip
 
 

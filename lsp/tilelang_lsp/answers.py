@@ -291,7 +291,7 @@ def _completion(value: Completion) -> lsp.CompletionItem:
         documentation=_markdown(value.markdown) if value.markdown else None,
         insert_text=value.text or None,
         insert_text_format=lsp.InsertTextFormat.Snippet if snippet else None,
-        sort_text=f"{value.order + 1}{value.label}",
+        sort_text=f"{value.order + 2}{value.label}",
     )
 
 

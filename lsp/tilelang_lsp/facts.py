@@ -73,7 +73,7 @@ class _Reader:
                 self._loop(stmt)
             case Let(var=var, value=value):
                 ranges[var] = interval(value, ranges)
-                if self._is_here(span):
+                if span is not None and self._is_here(span):
                     self._let(span, var, ranges[var], value)
             case _:
                 pass
@@ -82,9 +82,9 @@ class _Reader:
                 self._region(region, ranges)
         for expr in expressions(stmt):
             for load in walk(expr):
-                if isinstance(load, Load) and self._is_here(load.span):
+                if isinstance(load, Load) and load.span is not None and self._is_here(load.span):
                     self._access(load.span, load.buffer.name, load.indices, ranges)
-        if isinstance(stmt, Store) and self._is_here(span):
+        if isinstance(stmt, Store) and span is not None and self._is_here(span):
             place = Span(self.path, span.line, span.column, span.line, span.column)
             self._access(place, stmt.buffer.name, stmt.indices, ranges)
 

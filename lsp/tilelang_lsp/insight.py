@@ -22,8 +22,8 @@ from tilelang.layouts.infer import infer_layouts
 from tilelang.layouts.layout_map import Entry, LayoutMap
 from tilelang.layouts.machine import NOMINAL
 from tilelang.occupancy import occupancy_of
-from tilelang.program.buffer import Buffer
-from tilelang.program.stmt import Function
+from tilelang.program.buffer import Buffer, Region
+from tilelang.program.stmt import For, Function, TileOp, walk_statements
 from tilelang.target import Target, is_auto, parse_target
 from tilelang_diagnostics import CompileError, Diagnostic, Span
 from tilelang_diagnostics.sources import split_lines
@@ -64,7 +64,8 @@ def insight(
         else:
             facts += told.facts
             found += [] if nominal else told.diagnostics
-            budgets[0] = _with_shared(budgets[0], target, told.shared, told.shares)
+            if told.finished:
+                budgets[0] = _with_shared(budgets[0], target, told.shared, told.shares)
     for other in () if nominal else options.targets[1:]:
         budgets.append(_other_budget(parsed.function, other, budgets[0]))
     names = {
@@ -150,18 +151,37 @@ def _cause(entry: Entry) -> Span | None:
 
 
 def _budget(layouts: LayoutMap, function: Function, target: Target) -> Budget:
-    shares, threads, registers = [], None, 0
+    shares: list[Share] = []
+    threads, registers, stages = None, 0, _stages(function)
     for launch in layouts.launches:
         threads = launch.threads if threads is None else threads
         registers = max(registers, _registers(launch.buffers))
-        shares += [Share(e.name, e.bytes, 1, e.span) for e in launch.buffers if e.bytes is not None]
-    total = sum(s.size for s in shares)
+        shares += [
+            Share(e.name, e.bytes, stages.get(e.name, 1), e.span)
+            for e in launch.buffers
+            if e.bytes is not None
+        ]
+    total = sum(s.size * s.stages for s in shares)
     row = target.capabilities
     made = Budget(
         str(target), total, row.shared_bytes, _biggest(shares), threads, registers, row.registers,
         exact=False,
     )  # fmt: skip
     return _with_occupancy(made, target)
+
+
+def _stages(function: Function) -> dict[str, int]:
+    """How often tiles exist that a pipeline copies into, if it is as deep as it says."""
+    found: dict[str, int] = {}
+    for loop in walk_statements(function.body):
+        depth = loop.attr("num_stages") if isinstance(loop, For) else None
+        if isinstance(loop, For) and isinstance(depth, int) and depth > 1:
+            for stmt in walk_statements(loop.body):
+                if isinstance(stmt, TileOp) and stmt.name == "copy":
+                    target = stmt.args[1]
+                    if isinstance(target, Region) and target.buffer.is_shared:
+                        found[target.buffer.name] = depth
+    return found
 
 
 def _registers(entries: tuple[Entry, ...]) -> int:

@@ -29,12 +29,13 @@ SHARED = ("shared", "shared.dyn", "shared.barrier", "shared.cluster_barrier")
 
 @dataclass(slots=True)
 class Told:
-    """What lowering tells."""
+    """What lowering tells; `finished` says that there is code to tell of."""
 
     facts: list[Fact] = field(default_factory=list)
     shared: int = 0
     shares: list[Share] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    finished: bool = False
 
 
 def lowered_facts(function: Function, target: Target, path: str) -> Told:
@@ -45,6 +46,7 @@ def lowered_facts(function: Function, target: Target, path: str) -> Told:
         return told
     if not target.capabilities.threads_cooperate:
         return told
+    told.finished = True
     _memory(lowered.func, told, path)
     used = _instructions(lowered.func)
     for stmt in walk_statements(function.body):

@@ -94,11 +94,10 @@ def merged(symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
     A macro's own names are bound anew by every kernel that inlines it, and a factory's names are
     used by every kernel in it: those are one symbol with all uses.
     """
-    found: dict[tuple[str, Span], Symbol] = {}
+    found: dict[tuple[str, Span], list[Symbol]] = {}
     for symbol in symbols:
-        key = (symbol.name, symbol.span)
-        found[key] = _merge(found[key], symbol) if key in found else symbol
-    return tuple(sorted(found.values(), key=lambda s: s.span))
+        found.setdefault((symbol.name, symbol.span), []).append(symbol)
+    return tuple(sorted(map(_merge, found.values()), key=lambda s: s.span))
 
 
 def _name_only(span: Span, name: str) -> Span:
@@ -107,10 +106,12 @@ def _name_only(span: Span, name: str) -> Span:
     return Span(span.file, span.line, span.column, span.line, end)
 
 
-def _merge(known: Symbol, new: Symbol) -> Symbol:
-    uses = tuple(dict.fromkeys((*known.uses, *new.uses)))
-    better = new if new.detail and not known.detail else known
-    return replace(better, uses=uses)
+def _merge(same: list[Symbol]) -> Symbol:
+    """One symbol out of several for a binding."""
+    if len(same) == 1:
+        return same[0]
+    best = next((s for s in same if s.detail), same[0])
+    return replace(best, uses=tuple(dict.fromkeys(u for s in same for u in s.uses)))
 
 
 def _tables(kernels: Iterable[Parsed]) -> Iterator[SymbolTable]:

@@ -32,12 +32,17 @@ class Layout:
     others: tuple[str, ...]  # what is no function, comments between statements too
     lines: tuple[str, ...]
     unique: bool
+    firsts: Mapping[str, int]  # lines of functions
 
     @staticmethod
     def of(tree: ast.Module, text: str) -> Layout:
         """Of a text that could be read."""
         lines = split_lines(text)
-        starts, functions, others, unique = [], {}, [], True
+        starts: list[int] = []
+        functions: dict[str, str] = {}
+        firsts: dict[str, int] = {}
+        others: list[str] = []
+        unique = True
         between = 0
         for node in tree.body:
             decorators = getattr(node, "decorator_list", ())
@@ -48,11 +53,16 @@ class Layout:
             own = "\n".join(lines[first - 1 : between])
             if isinstance(node, ast.FunctionDef):
                 unique = unique and node.name not in functions
-                functions[node.name] = own
+                functions[node.name], firsts[node.name] = own, first
             else:
                 others.append(own)
         others += [line for line in lines[between:] if line.strip()]
-        return Layout(tuple(starts), functions, tuple(others), lines, unique)
+        return Layout(tuple(starts), functions, tuple(others), lines, unique, firsts)
+
+    def range(self, name: str) -> tuple[int, int]:
+        """First and last line of a function; of what is none, no line."""
+        first = self.firsts.get(name)
+        return (0, -1) if first is None else (first, first + self.functions[name].count("\n"))
 
     def without(self, names: Collection[str]) -> tuple[object, ...]:
         """What is in the file beside some functions; empty lines between statements aside."""
@@ -82,16 +92,21 @@ class File:
     whole: bool  # every part is a function at the top of the file
 
     @staticmethod
-    def of(subject: Subject, layout: Layout, options: Options, tree: ast.Module) -> File:
-        """What was read of a file."""
+    def of(
+        subject: Subject, layout: Layout, options: Options, tree: ast.Module,
+        known: Collection[str] = (),
+    ) -> File:  # fmt: skip
+        """What was read of a file; `known` are parts that were not read again."""
         grouped: dict[str, list[Parsed]] = {}
         whole = layout.unique
         for parsed in subject.kernels:
             owner = owner_at(tree, parsed.definition.span.line)
             whole = whole and owner is not None
             grouped.setdefault(owner or parsed.name, []).append(parsed)
+        ranges = {owner: layout.range(owner) for owner in {*grouped, *known}}
         parts = {
-            owner: _part(owner, kernels, subject.path, layout) for owner, kernels in grouped.items()
+            owner: _part(owner, kernels, subject.path, layout, ranges)
+            for owner, kernels in grouped.items()
         }
         own = {d for parsed in subject.kernels for d in parsed.diagnostics}
         outside = tuple(d for d in check(subject) if d not in own)
@@ -126,18 +141,28 @@ class File:
         return replace(read, parts=parts)
 
 
-def _part(owner: str, kernels: list[Parsed], path: str, layout: Layout) -> Part:
+def _part(
+    owner: str, kernels: list[Parsed], path: str, layout: Layout,
+    ranges: Mapping[str, tuple[int, int]],
+) -> Part:  # fmt: skip
+    others = [lines for name, lines in ranges.items() if name != owner]
     facts = [
         fact for parsed in kernels if parsed.function is not None
         for fact in program_facts(parsed.function, path, layout.lines)
     ]  # fmt: skip
     return Part(
         tuple(kernel_of(parsed, owner) for parsed in kernels),
-        symbols_of(kernels, path),
+        tuple(_without(s, others) for s in symbols_of(kernels, path)),
         tuple(dict.fromkeys(facts)),
         tuple(dict.fromkeys(d for parsed in kernels for d in parsed.diagnostics)),
         tuple((parsed.definition.span, tuple(contents_of(parsed, path))) for parsed in kernels),
     )
+
+
+def _without(symbol: Symbol, ranges: list[tuple[int, int]]) -> Symbol:
+    """A symbol without its uses in other parts, which those know themselves."""
+    kept = [u for u in symbol.uses if not any(a <= u.line <= b for a, b in ranges)]
+    return symbol if len(kept) == len(symbol.uses) else replace(symbol, uses=tuple(kept))
 
 
 def _moved(part: Part, moves: Moves) -> Part:

@@ -47,18 +47,24 @@ class Recovered:
         return tuple(found)
 
 
-def recover(text: str) -> Recovered | None:
-    """`text` made parsable; None when a few harmless lines do not make it so."""
+def recover(text: str, known: SyntaxError | None = None) -> Recovered | None:
+    """`text` made parsable; None when a few harmless lines do not make it so.
+
+    `known` is what Python says of the text, if it was asked.
+    """
     lines = text.split("\n")
     broken: list[int] = []
     for _ in range(MAX_REPAIRS):
         repaired = "\n".join(lines)
         try:
+            if known is not None:
+                raise known
             return Recovered(repaired, ast.parse(repaired), tuple(sorted(set(broken))))
         except SyntaxError as error:
             line = _repair(lines, error, broken)
         except (ValueError, RecursionError, MemoryError):
             return None
+        known = None
         if line is None:
             return None
         broken.append(line)

@@ -13,6 +13,7 @@ import gc
 import logging
 import os
 import pickle
+import select
 import struct
 import subprocess
 import sys
@@ -30,7 +31,9 @@ TIMEOUT_SECONDS = 20.0
 LONGEST_LOOK_SECONDS = 8.0
 LONGEST_START_SECONDS = 120.0
 # What nobody waits for any more may take this long to end; a new process takes longer to start.
-GRACE_SECONDS = 1.0
+GRACE_SECONDS = 2.0
+# After as long without a request, garbage is collected.
+IDLE_SECONDS = 0.5
 log = logging.getLogger(__name__)
 _LENGTH = struct.Struct("<Q")
 _SERVE = "from tilelang_lsp.worker import serve; serve()"
@@ -97,8 +100,12 @@ class Worker:
     async def _ask(self, request: tuple[Any, ...]) -> Any:
         loop = asyncio.get_running_loop()
         answer = loop.run_in_executor(self._thread, self._exchange, request)
-        # Shielded: a cancelled request must not leave its answer in the pipe for the next one.
-        kind, value = await asyncio.shield(answer)
+        try:
+            # Shielded: a cancelled request must not leave its answer in the pipe for the next one.
+            kind, value = await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            answer.cancel()  # unless its turn has come already
+            raise
         if kind == "failed":
             raise WorkerFailed(value)
         return value
@@ -109,7 +116,9 @@ class Worker:
         assert process.stdin is not None and process.stdout is not None
         # Importing everything takes as long as the machine is busy; nobody waits for it.
         seconds = self._timeout if request[0] != "warm" else LONGEST_START_SECONDS
-        alarm = self._alarm = _Alarm(seconds, process.kill)
+        alarm = _Alarm(seconds, process.kill)
+        if request[0] == "look":
+            self._alarm = alarm
         try:
             send(process.stdin, request)
             answer: tuple[str, Any] = receive(process.stdout)
@@ -182,7 +191,8 @@ def serve() -> None:
     gc.freeze()
     gc.disable()
     while True:
-        gc.collect()
+        if _is_idle(requests):
+            gc.collect()
         try:
             request = receive(requests)
         except EOFError:
@@ -198,13 +208,21 @@ def serve() -> None:
 
                     answer = insight(text, path, kernel, line, options, lower)
                 case ("warm",):
-                    answer = _warm()
+                    _warm()
+                    answer = None
                 case _:
                     raise ValueError(f"not a request: {request!r}")
             payload = ("answer", answer)
         except Exception:
             payload = ("failed", traceback.format_exc())
         send(answers, payload)
+
+
+def _is_idle(requests: IO[bytes]) -> bool:
+    """Whether nothing comes for a moment; where that cannot be asked, always."""
+    if sys.platform == "win32":
+        return True
+    return not select.select([requests], [], [], IDLE_SECONDS)[0]
 
 
 _WARMING = """

@@ -139,3 +139,17 @@ def test_ptx_leads_back_to_the_source():
         if "mma.sync" in text and line is not None
     }
     assert found == {"tl::mma_m16n8k16_f32_f16_f16"}
+
+
+def test_code_that_lines_share_is_the_next_one_s():
+    ptx = PTX + (
+        ".visible .entry again(\n\t.loc\t2 14 1\n\tmov.u32 \t%r1, 1;\n\t.loc\t2 0 7\n"
+        "\tshl.b32 \t%r2, %r1, 6;\n\t.loc\t2 19 9\n\tadd.s32 \t%r3, %r2, 1;\n}\n"
+    )
+    places = source_lines(ptx, "kernel.cu")
+    found = {
+        text.split()[0]: place
+        for text, place in list(zip(ptx.splitlines(), places, strict=True))[-8:]
+        if text.strip().endswith(";")
+    }
+    assert found == {"mov.u32": 14, "shl.b32": 19, "add.s32": 19}

@@ -64,10 +64,10 @@ _BOXES: tuple[tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...]]
 def bulk_copies() -> Iterator[Golden]:
     """Loads and stores of boxes that reach over every side; what lies in shared memory is seen."""
     rng = np.random.default_rng(20261206)
-    for number, (dtype, shape, box, swizzle, at) in enumerate(_BOXES):
+    for dtype, shape, box, swizzle, at in _BOXES:
         size = numpy_dtype(dtype).itemsize
         tensor, tile = _random(rng, shape, dtype), _random(rng, (TILE // size,), dtype)
-        where = f"{number} {dtype} {len(shape)}d swizzle={swizzle}"
+        where = f"{dtype} {len(shape)}d swizzle={swizzle} at {','.join(map(str, at))}"
         maps = {"A_map": ("A", box, swizzle)}
         bytes_ = int(np.prod(box)) * size
         yield Golden(f"tma load {where}", _bulk_load(dtype, shape, at, bytes_),

@@ -108,6 +108,7 @@ CHANGES: Final = (
     Change("swizzle", "narrower swizzle of B", rf"({_MULTIPLY}(?:\d+, ){{4}})128", r"\g<1>64"),
     Change("arrivals", "one arrival more", r"tl::mbarrier_init\(.*, (\d+)\)", _add(1)),
     Change("arrivals", "one arrival fewer", r"tl::mbarrier_init\(.*, (\d+)\)", _add(-1)),
+    Change("arrivals", "a warp of arrivals fewer", r"tl::mbarrier_init\(.*, (\d{3})\)", _add(-32)),
     Change("arrivals", "no arrival", r"tl::mbarrier_arrive\(.*\);"),
     Change("arrivals", "fewer bytes", r"mbarrier_(?:arrive_)?expect_tx\(.*, (\d+)\)", _add(-128)),
     Change("arrivals", "more bytes", r"mbarrier_(?:arrive_)?expect_tx\(.*, (\d+)\)", _add(16)),

@@ -1,4 +1,4 @@
-"""Correct kernels whose generated code the mutation test damages: small, and twice around every ring.
+"""Correct kernels whose generated code the mutation test damages: small, twice around each ring.
 
 Which inputs they get and what is right is in `subjects.py`.
 """
@@ -149,9 +149,7 @@ def split_k_last(M: int = 32, N: int = 64, K: int = 256, parts: int = 4) -> Any:
             T.copy(c, P[bz, 0, bx * 32])
             T.sync_threads()
             if tx == 0:
-                before[0] = T.atomic_add(
-                    count[bx], 1, memory_order="acq_rel", return_prev=True
-                )
+                before[0] = T.atomic_add(count[bx], 1, memory_order="acq_rel", return_prev=True)
             T.sync_threads()
             if before[0] == parts - 1:
                 for i, j in T.Parallel(32, 32):
@@ -349,93 +347,6 @@ def top_k(rows: int = 2, N: int = 512, k: int = 24) -> Any:
                 remaining = remaining - above
                 prefix = (prefix << 8) | T.cast(limit, "uint32")
                 T.sync_threads()
-
-    return main
-
-
-def warp_specialised(M: int = 64, N: int = 128, K: int = 448) -> Any:
-    """One warp group loads by TMA into a ring of three, another one multiplies (WGMMA)."""
-    stages = 3
-
-    @T.prim_func
-    def main(
-        A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"),
-        C: T.Tensor((M, N), "float16"),
-    ):  # fmt: skip
-        with T.Kernel(N // 64, M // 64, threads=256) as (bx, by):
-            a = T.alloc_shared((stages, 64, 64), "float16")
-            b = T.alloc_shared((stages, 64, 64), "float16")
-            c = T.alloc_fragment((64, 64), "float32")
-            c_tile = T.alloc_shared((64, 64), "float16")
-            loaded = T.alloc_barrier([128] * stages)
-            consumed = T.alloc_barrier([128] * stages)
-            with T.ws(0):
-                T.set_max_nreg(24, 0)
-                for k in range(T.ceildiv(K, 64)):
-                    slot = k % stages
-                    T.barrier_wait(consumed[slot], ((k // stages) & 1) ^ 1)
-                    T.tma_copy(A[by * 64, k * 64], a[slot, :, :], barrier=loaded[slot])
-                    T.tma_copy(B[k * 64, bx * 64], b[slot, :, :], barrier=loaded[slot])
-                    T.barrier_arrive(loaded[slot])
-            with T.ws(1):
-                T.set_max_nreg(240, 1)
-                T.clear(c)
-                for k in range(T.ceildiv(K, 64)):
-                    slot = k % stages
-                    T.barrier_wait(loaded[slot], (k // stages) & 1)
-                    T.wgmma_gemm(a[slot, :, :], b[slot, :, :], c)
-                    T.wait_wgmma(0)
-                    T.barrier_arrive(consumed[slot])
-                T.copy(c, c_tile)
-                T.tma_copy(c_tile, C[by * 64, bx * 64])
-
-    return main
-
-
-def hopper_products(M: int = 64, N: int = 64, K: int = 320) -> Any:
-    """Ordinary copies feed WGMMA: two products are under way, tiles go round a ring of three."""
-
-    @T.prim_func
-    def main(
-        A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"),
-        C: T.Tensor((M, N), "float32"),
-    ):  # fmt: skip
-        with T.Kernel(N // 64, M // 64, threads=128) as (bx, by):
-            a = T.alloc_shared((3, 64, 32), "float16")
-            b = T.alloc_shared((3, 32, 64), "float16")
-            c = T.alloc_fragment((64, 64), "float32")
-            T.clear(c)
-            for k in T.serial(K // 32):
-                T.copy(A[by * 64, k * 32], a[k % 3, :, :])
-                T.copy(B[k * 32, bx * 64], b[k % 3, :, :])
-                T.wgmma_gemm(a[k % 3, :, :], b[k % 3, :, :], c)
-                T.wait_wgmma(1)
-            T.wait_wgmma(0)
-            T.copy(c, C[by * 64, bx * 64])
-
-    return main
-
-
-def tma_stream(tiles: int = 7) -> Any:
-    """Tiles come by TMA, are changed, and leave by TMA, each way through a ring of two."""
-    shape = (tiles * 16, 64)
-
-    @T.prim_func
-    def main(A: T.Tensor(shape, "float32"), B: T.Tensor(shape, "float32")):
-        with T.Kernel(1, threads=128):
-            into = T.alloc_shared((2, 16, 64), "float32")
-            out = T.alloc_shared((2, 16, 64), "float32")
-            full = T.alloc_barrier([128, 128])
-            for k in T.serial(tiles):
-                slot = k % 2
-                T.tma_copy(A[k * 16, 0], into[slot, :, :], barrier=full[slot])
-                T.barrier_arrive(full[slot])
-                T.barrier_wait(full[slot], (k // 2) & 1)
-                T.tma_store_wait(1)
-                T.sync_threads()
-                for i, j in T.Parallel(16, 64):
-                    out[slot, i, j] = into[slot, i, j] * 2.0 + 1.0
-                T.tma_copy(out[slot, :, :], B[k * 16, 0])
 
     return main
 

@@ -17,20 +17,14 @@ from tests.kernels.registry import KERNELS
 SEED, SAMPLE = 20261129, 25
 CASES = tuple(case for case in KERNELS if "cuda:sm_80" in case.targets)
 
-# Faults of the generated code that the emulator found, and that are still there.
-FAULTS = {
-    "metaprogramming": "all threads of a block do `B[offset] = B[offset] + 1`, one after the other",
-}
-FAULTLESS = tuple(case for case in CASES if case.name not in FAULTS)
-
 
 def _sample() -> set[str]:
-    return {case.name for case in random.Random(SEED).sample(FAULTLESS, SAMPLE)}
+    return {case.name for case in random.Random(SEED).sample(CASES, SAMPLE)} | {"metaprogramming"}
 
 
 @needs_compiler
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("case", FAULTLESS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_kernel(case: KernelCase, mode: str, full: bool) -> None:
     if not full and (case.name not in _sample() or mode not in ("shuffle:1", "check")):
         pytest.skip("runs with --full")
@@ -49,12 +43,3 @@ def test_kernel_on_hopper(name: str) -> None:
     case = next(case for case in CASES if case.name == name)
     for mode in ("shuffle:1", "check"):
         check_emulated(case, MODES[mode], "cuda:sm_90a")
-
-
-@needs_compiler
-@pytest.mark.parametrize("name", FAULTS)
-def test_fault(name: str) -> None:
-    """Fails once the fault is gone: then the kernel belongs with the others."""
-    case = next(case for case in CASES if case.name == name)
-    with pytest.raises(Exception, match=r"is off by|TL731"):
-        check_emulated(case, MODES["check"])

@@ -199,6 +199,22 @@ def every_block_its_own() -> Any:
     return main
 
 
+def as_many_as_there_were() -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((N,), "int32"), B: T.Tensor((N,), "int32")):
+        with T.Kernel(1, threads=64):
+            S = T.alloc_shared((1,), "int32")
+            S[0] = 10
+            for i in range(S[0]):
+                S[0] = S[0] - A[i]
+            B[0] = S[0]
+            for i in T.Parallel(N):
+                for k in range(B[i]):
+                    B[i] = B[i] + k
+
+    return main
+
+
 def each_thread_adds() -> Any:
     @T.prim_func
     def main(A: T.Tensor((N,), "int32"), B: T.Tensor((N,), "int32")):
@@ -212,7 +228,7 @@ def each_thread_adds() -> Any:
 KERNELS: tuple[Callable[[], Any], ...] = (
     counter_in_shared_memory, branches, while_loop, while_around_parallel, through_a_local, macros,
     running_sum, with_a_fragment, swaps, parallel_and_serial_by_turns, left_early,
-    every_block_its_own, each_thread_adds,
+    every_block_its_own, as_many_as_there_were, each_thread_adds,
 )  # fmt: skip
 
 

@@ -31,10 +31,11 @@ def test_is_read_without_running_it(path: Path) -> None:
 
 
 RIGHT = [path for path in PATHS if path.name not in {*WITH_REJECTED, "tcgen05_gemm.py"}]
+EMULATED = [ROOT / f"tests/emulator/{name}.py" for name in ("kernels", "mutated_kernels")]
 
 
 @pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a", "hip:gfx942"])
-@pytest.mark.parametrize("path", [*RIGHT, ROOT / "tests/emulator/kernels.py"], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", [*RIGHT, *EMULATED], ids=lambda p: p.name)
 def test_checks_say_nothing_against_right_kernels(path: Path, target: str) -> None:
     found = [d for parsed in parse_static(path.read_text(), str(path), target=target)
              for d in parsed.diagnostics]  # fmt: skip

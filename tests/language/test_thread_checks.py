@@ -78,6 +78,14 @@ WRONG = (
     ),
     (
         """
+            if tx < 48:
+                s[5] = s[5] + 1.0
+              # ^^^^ warning[TL509] threads 0 and 1 both write `s[5]`
+        """,
+        "T.atomic_add",
+    ),
+    (
+        """
             if tx >= 96:
                 s[tx] = A[tx]
             else:
@@ -117,6 +125,8 @@ WRONG = (
 RIGHT = (
     "            s[tx // 2] = A[tx // 2]",  # the same value
     "            s[tx ^ 1] = A[tx]",
+    # Once for the block, or by one thread.
+    "            s[5] = s[5] + 1.0\n            if tx == 48:\n                s[5] = s[5] + 1.0",
     # Loops that do not run at all, or as often as an outer one says, or only for some threads.
     "            for i in T.serial(4):\n                for j in T.serial(i):\n"
     "                    if tx < 64 + 64 * j + 64 * i:\n                        T.sync_threads()",

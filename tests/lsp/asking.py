@@ -12,7 +12,9 @@ from tilelang_lsp.analysis import analyse
 from tilelang_lsp.catalogue import read_catalogue
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.inlay_hints import hints
-from tilelang_lsp.model import Analysis, Catalogue
+from tilelang_lsp.insight import insight
+from tilelang_lsp.insights import FileInsights, Known, digests, keys_of
+from tilelang_lsp.model import Analysis, Catalogue, Hint
 from tilelang_lsp.options import Options
 
 PATH = "kernel.py"
@@ -63,12 +65,38 @@ def analysis_of(source: str, target: str | None = None, **options: Any) -> Analy
     return analyse(source, PATH, Options(targets=(target,) if target else (), **options))
 
 
+def looked_into(source: str, target: str | None = None, **values: Any) -> FileInsights:
+    """What is known of the kernels of a whole file beyond its text."""
+    options = Options(values, (target,) if target else ())
+    analysis = analyse(source, PATH, options)
+    digest = digests(analysis, options)
+    known = {
+        key: Known(insight(source, PATH, kernel.name, kernel.span.line, options), digest[key])
+        for key, kernel in keys_of(analysis).items()
+    }
+    return FileInsights(known)
+
+
+def with_all_hints(text: str, target: str | None = None, **values: Any) -> str:
+    """As `with_hints`, with what layouts and lowering say."""
+    source = kernel_text(text)
+    return drawn(
+        source, hints(analysis_of(source, target, values=values),
+                      looked_into(source, target, **values).facts),
+    )  # fmt: skip
+
+
 def with_hints(text: str, **options: Any) -> str:
     """A kernel text with its hints drawn in as ⟨hint⟩, only the lines that have some."""
     analysis = analysis_of(kernel_text(text), **options)
-    lines = analysis.text.split("\n")
+    return drawn(analysis.text, hints(analysis))
+
+
+def drawn(text: str, found: tuple[Hint, ...]) -> str:
+    """A text with hints drawn in, only the lines that have some."""
+    lines = text.split("\n")
     touched = set()
-    for hint in reversed(hints(analysis)):
+    for hint in reversed(found):
         line = lines[hint.line - 1]
         lines[hint.line - 1] = f"{line[: hint.column - 1]}⟨{hint.label}⟩{line[hint.column - 1 :]}"
         touched.add(hint.line)

@@ -34,7 +34,10 @@ CAPABILITIES: dict[str, Any] = {
 class Client:
     """Starts `python -m tilelang_lsp` and speaks LSP with it; use as a context manager."""
 
-    def __init__(self, options: dict[str, Any] | None = None, cwd: Path | None = None) -> None:
+    def __init__(
+        self, options: dict[str, Any] | None = None, cwd: Path | None = None,
+        capabilities: dict[str, Any] | None = None, root: Path | None = None,
+    ) -> None:  # fmt: skip
         path = os.pathsep.join(map(str, PATHS))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tilelang_lsp", "--stdio"],
@@ -52,7 +55,8 @@ class Client:
         self.capabilities = self.request(
             "initialize",
             {
-                "processId": os.getpid(), "rootUri": None, "capabilities": CAPABILITIES,
+                "processId": os.getpid(), "rootUri": None if root is None else root.as_uri(),
+                "capabilities": capabilities or CAPABILITIES,
                 "initializationOptions": options or {},
             },
         )["capabilities"]  # fmt: skip

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from tilelang.backends import find_backend
 from tilelang.ir import attrs, build, device_ops, tirx
 from tilelang.ir.device_op import DeviceOp
+from tilelang.ir.device_support import has_op, lacking_in_call
 from tilelang.ir.spans import to_tir
+from tilelang.target import Target, arch_number
 from tilelang_diagnostics.model import Span
 
 SPAN = Span("every_op.py", 1, 1, 1, 2)
@@ -41,16 +44,24 @@ class Case:
 
 def cases(arch: str) -> Iterator[Case]:
     """Every operation of `arch`, with each value of each constant and each type at least once."""
+    kind, _ = arch_number(arch)
+    backend = find_backend(kind)
+    assert backend is not None
+    narrow = backend.words().narrow_maths
     for op in device_ops.DEVICE_OPS.values():
-        if not op.exists_on(arch):
+        if not has_op(op, Target(kind, arch)):
             continue
         optional = len(op.operands) - op.least_operands
-        first, *others = _types(op)
+        warp = backend.words().warp
+        first, *others = (t for t in _types(op) if t != "float64" or op.name not in narrow)
         for constants in _constants(op):
-            yield Case(op, first, constants, 0)
+            if op.too_wide(constants, warp) is None:
+                yield Case(op, first, constants, 0)
         for dtype in others:
             yield Case(op, dtype, next(_constants(op)), 0)
         for count in range(1, optional + 1):
+            if lacking_in_call(op, kind, op.least_operands + count) is not None:
+                continue
             yield Case(op, _types(op)[0], next(_constants(op)), count)
 
 

@@ -24,9 +24,7 @@ MLA = {
 }  # fmt: skip
 KERNELS: dict[str, Callable[[], Function]] = {
     "gemm": lambda: kernels.matmul.function,
-    "attention": lambda: mha_fwd.flashattn.get_tir(
-        1, 2, 256, 64, False, num_stages=2
-    ).function,
+    "attention": lambda: mha_fwd.flashattn.get_tir(1, 2, 256, 64, False, num_stages=2).function,
     "macro_attention": lambda: kernels.attention.function,
     "mla_decode": lambda: mla_decode.flashattn.get_tir(**MLA).function,
 }

@@ -186,3 +186,42 @@ def test_our_own_failure_is_shown_and_exits_with_3(
     shown = capsys.readouterr()
     assert "did not finish" in shown.out
     assert "TL900" in shown.err
+
+
+def test_grep_keeps_passes_whose_changes_match(
+    kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def headers(*more: str) -> list[str]:
+        assert main(["trace", str(kernel), "--target", "cpu", *more]) == 0
+        lines = capsys.readouterr().out.split("\n")
+        return [line.split(" ")[1] for line in lines if line.startswith("── ")]
+
+    assert "lower_tile_ops" in headers("--grep", r"T\.copy\(s")
+    assert headers("--grep", "^no such thing$") == []
+    assert headers("--grep", "^unswitch") == ["unswitch_guards"]
+    assert main(["trace", str(kernel), "--grep", "("]) == 2
+    assert "is no regular expression" in capsys.readouterr().err
+
+
+def test_a_page_is_written(kernel: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    command = ["trace", str(kernel), "--target", "cpu", "--only-changed", "--html", str(page)]
+    assert main(command) == 0
+    text = page.read_text()
+    assert text.startswith("<!doctype html>")
+    assert "src=" not in text.split("</style>")[1].split("<script")[0]
+    assert len(text) < 1_000_000
+
+
+def test_opening_it(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert main(["trace", str(kernel), "--target", "cpu", "--open"]) == 0
+    (address,) = opened
+    assert address.startswith("file://") and address.endswith("/trace.html")
+
+
+def test_the_text_of_a_stage_is_the_same_from_run_to_run(kernel: Path) -> None:
+    first, second = trace_of(str(kernel)), trace_of(str(kernel))
+    assert [step.text for step in first.steps] == [step.text for step in second.steps]
+    assert [step.lines for step in first.steps] == [step.lines for step in second.steps]

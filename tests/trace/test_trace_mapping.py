@@ -7,6 +7,9 @@ from collections import Counter
 
 import pytest
 
+import tilelang
+import tilelang_trace
+from tests.inspect import kernels
 from tests.trace.recorded import trace_of
 from tilelang.inspection.counts import of_sass
 from tilelang_trace.columns import opcode_of
@@ -108,9 +111,7 @@ def main_loop(trace: Trace) -> list[tuple[Line, str]]:
         products = sum("mma" in of_sass(opcode_of(lines[m].text) or "") for m in held)
         if products and len(held) > best[1] - best[0]:
             best = held.start, held.stop
-    return [
-        (x, opcode) for x in lines[slice(*best)] if (opcode := opcode_of(x.text)) is not None
-    ]
+    return [(x, opcode) for x in lines[slice(*best)] if (opcode := opcode_of(x.text)) is not None]
 
 
 def test_inlined_code_leads_to_its_own_line_and_to_the_call() -> None:
@@ -127,3 +128,14 @@ def test_inlined_code_leads_to_its_own_line_and_to_the_call() -> None:
         assert "in a macro" in text or "T.Parallel(rows" in text
         called = line.calls[0].span
         assert "rescale(out" in texts[called.file].split("\n")[called.line - 1]
+
+
+def test_llvm_ir_leads_to_python() -> None:
+    with tilelang_trace.record() as t:
+        tilelang.compile(kernels.matmul, target="cpu")
+    (found,) = coverage(t.trace)
+    assert found.lines > 100 and found.percent == 100
+    source = t.trace.code("source")
+    assert source is not None and source.language == "llvm"
+    products = {x.span.line for x in source.lines if "fmul" in x.text and x.span is not None}
+    assert products == {kernels.line_of("gemm")}

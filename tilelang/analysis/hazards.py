@@ -157,12 +157,18 @@ class _Planner:
                     state.queue_event(event, path)
                 elif event is not None:
                     state.meet(event.kind)
-                elif node.meets and region.kind == "warps" and node.meets == region.count:
+                elif node.meets and self._all_meet(node.meets, region):
                     state.meet("block")
             case Loop():
                 self._loop(node, state, path, region)
             case Branch():
                 self._branch(node, state, path, region)
+
+    def _all_meet(self, count: int, region: Region) -> bool:
+        """Whether no thread that comes to a named barrier of so many goes on without the others."""
+        return (region.kind == "warps" and count == region.count) or (
+            region.kind in ("block", "warps") and count == self.tree.count
+        )
 
     def _touch(
         self, accesses: Sequence[Access], state: State, path: _Path, inside: bool = False

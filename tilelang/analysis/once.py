@@ -3,9 +3,9 @@
     B[0] = B[0] + 1
 
 All threads come here, and all would store the same number, were it not that one may read what
-another has just stored. Such a store, and every other one to the same buffer that all threads would
-do alike, is for one thread. A store that reads nothing of what is written so may be done by all: two
-threads that write the same value are no race.
+another has just stored. Such a store, and every other one to the same buffer that all threads
+would do alike, is for one thread. A store that reads nothing of what is written so may be done by
+all: two threads that write the same value are no race.
 """
 
 from __future__ import annotations

@@ -76,11 +76,11 @@ class Overlaps:
 
     def _level(self, x: Access, y: Access) -> Level:
         if x.start is None or y.start is None:
-            return Level.BLOCK
+            return _by_homes(x, y)
         try:
             return self._compare(x, y)
         except (Opaque, ValueError):
-            return Level.BLOCK
+            return _by_homes(x, y)
 
     def _compare(self, x: Access, y: Access) -> Level:
         pure_x, mixed_x = self._split(x)
@@ -223,6 +223,14 @@ class Overlaps:
         thread, several = _last(units, who, size)
         warp, several_warps = _last(units, who // self._warp, size)
         return _Touched(low, thread, several, warp, several_warps)
+
+
+def _by_homes(x: Access, y: Access) -> Level:
+    """Wherever in their buffers two accesses are, they stay inside."""
+    if x.home is None or y.home is None:
+        return Level.BLOCK
+    apart = x.home[1] <= y.home[0] or y.home[1] <= x.home[0]
+    return Level.NONE if apart else Level.BLOCK
 
 
 def _last(places: Any, who: Any, size: int) -> tuple[Any, Any]:

@@ -212,6 +212,8 @@ class _Automatic:
         stmt, effects = self.parts.scheduled[n]
         if not self.around.can_copy:
             return self._refuse(n, f"{self.around.target} has no asynchronous copies")
+        if _asks_to_wait(stmt):
+            return self._refuse(n, 'it asks for that: prefer_instruction="sync"')
         if not _only_copies(stmt):
             return self._refuse(n, "the statement does more than move elements")
         for source, destination in _copies(stmt):
@@ -312,6 +314,14 @@ def _copies(stmt: Any) -> list[tuple[Any, Any]]:
         (a, b) for b in stores if str(b.scope()) in SHARED for a in loads
         if str(a.scope()) == "global"
     ]  # fmt: skip
+
+
+def _asks_to_wait(stmt: Any) -> bool:
+    """Whether a copy in a statement says that it wants no asynchronous instruction."""
+    return any(
+        op_of(c) == "copy" and c.attrs is not None and c.attrs.get("prefer_instruction") == "sync"
+        for c in collect(stmt, tirx.Call)
+    )
 
 
 def _only_copies(stmt: Any) -> bool:

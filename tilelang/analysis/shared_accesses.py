@@ -10,6 +10,7 @@ from the start of the memory a buffer lives in: the buffer itself, or the dynami
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -32,7 +33,8 @@ class Access:
     """`width` bytes of `memory` from `start` on, by every thread whose `guards` hold.
 
     `inner` are the loops in which it is repeated with nothing in between, outermost first.
-    `queue` is set while an asynchronous access may be under way.
+    `queue` is set while an asynchronous access may be under way. `home` are the bytes of the buffer
+    in the arena, from the first one to the one after the last, where that is what `memory` is.
     """
 
     memory: Any
@@ -44,6 +46,7 @@ class Access:
     guards: tuple[Any, ...] = ()
     inner: tuple[Inner, ...] = ()
     queue: Queue | None = None
+    home: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -339,7 +342,14 @@ class _Reader:
                 start = build.add(start, build.const(offset, build.dtype_of(start)), span)
             start = self.expanded(start)
         width = -(-max(count, 1) * bits // 8)
-        yield Access(memory, root, kind, start, width, span, queue=queue)
+        yield Access(memory, root, kind, start, width, span, queue=queue, home=self._home(root))
+
+    def _home(self, root: Any) -> tuple[int, int] | None:
+        extents = [build.int_value(n) for n in root.shape]
+        if root not in self._offsets or None in extents:
+            return None
+        bits = find_dtype(str(root.dtype)).bits * math.prod(n for n in extents if n is not None)
+        return self._offsets[root], self._offsets[root] + -(-bits // 8)
 
     def _memory(self, buffer: Any) -> Any:
         """What a buffer of shared memory is a part of, None for other memory."""

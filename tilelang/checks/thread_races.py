@@ -2,9 +2,13 @@
 
     tile[tx % 32] = A[tx]       # threads 0 and 32 both write tile[0]
 
+    if tx < 64:
+        total[0] = total[0] + 1
+
 No barrier can order them: they are at the same place. Threads that store the same value do no
-harm: what a private variable holds differs where everything that was stored to it does. What
-threads do to each other in different statements, the compiler keeps apart itself.
+harm, unless they compute it from what the others store: what a private variable holds differs where
+everything that was stored to it does. What threads do to each other in different statements, the
+compiler keeps apart itself, and what no thread is told apart in, one of them does for the block.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from typing import Any
 from tilelang.checks.by_thread import Place, depends_on_threads, number, walk_by_thread
 from tilelang.layout.lazy import np
 from tilelang.program.accesses import accesses, storage
-from tilelang.program.arith import constant_value
+from tilelang.program.arith import constant_value, same
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
 from tilelang.program.expr import Expr, Intrinsic, Load, Var, walk
@@ -38,7 +42,11 @@ def check(function: Function) -> Iterator[Diagnostic]:
             continue
         if _is_parallel(place):
             continue
-        if any(depends_on_threads(e, place) for e in (*stmt.indices, *_parts(stmt.value))):
+        parts = (*stmt.indices, *_parts(stmt.value))
+        if _updates(stmt):
+            # Without threads of its own in it, the block does it once.
+            parts = (*parts, *(condition for condition, _ in place.conditions))
+        if any(depends_on_threads(e, place) for e in parts):
             found = _meeting(stmt, place, walked, at)
             if found is not None:
                 yield _diagnostic(stmt, *found)
@@ -58,7 +66,7 @@ def _meeting(
         group = group.ravel()
         for later in np.flatnonzero(first[group] != np.arange(len(writers))):
             a, b = int(writers[first[group[later]]]), int(writers[later])
-            if _Pair(walked, a, b).differs(stmt.value, values, at):
+            if _updates(stmt) or _Pair(walked, a, b).differs(stmt.value, values, at):
                 return a, b, tuple(int(row[later]) for row in places)
     return None
 
@@ -125,6 +133,14 @@ def _stores(buffer: Buffer, walked: Walked, at: int) -> list[int]:
     # One element holds what was written last; of several, nobody knows which is asked for.
     last = before[-1:] if all(constant_value(n) == 1 for n in buffer.shape) else before
     return last + [m for m in writing if m >= at and set(walked[m][1].loops) & set(here.loops)]
+
+
+def _updates(stmt: Store) -> bool:
+    """Whether what is stored is computed from what was there: `tile[0] = tile[0] + 1`."""
+    loads = (n for n in walk(stmt.value) if isinstance(n, Load) and n.buffer is stmt.buffer)
+    return any(
+        all(same(a, b) for a, b in zip(load.indices, stmt.indices, strict=True)) for load in loads
+    )
 
 
 def _is_parallel(place: Place) -> bool:

@@ -49,7 +49,8 @@ set_option = click.option(
 target_option = click.option(
     "--target",
     metavar="TARGET",
-    help="cpu, cuda:sm_90a or auto; no code is generated for hip:gfx942 and metal:apple9 yet.",
+    help="cpu, cuda:sm_90a, hip:gfx942, metal:apple9 or auto; kernels for hip and metal run on the "
+    "emulator only, so far.",
 )
 
 

@@ -8,21 +8,22 @@ import click
 
 from tilelang.cli.arguments import KernelSpec, set_option
 
-EMIT = ("program", "ir", "layouts", "source", "cuda", "ptx", "sass", "cubin", "metal", "so", "dir")
+EMIT = ("program", "ir", "layouts", "source", "cuda", "ptx", "sass", "cubin", "hip", "s", "co",
+        "metal", "so", "dir")  # fmt: skip
 
 
 @click.command("compile")
 @click.argument("kernel", type=KernelSpec(), metavar="FILE[::KERNEL]", required=False)
 @set_option
 @click.option(
-    "--target", metavar="TARGET", help="cpu, cuda:sm_90a or auto; with --emit so or dir several, "
-    "separated by commas. hip:gfx942 and metal:apple9 are read and checked: no code is generated "
-    "for them yet.",
+    "--target", metavar="TARGET", help="cpu, cuda:sm_90a, hip:gfx942, metal:apple9 or auto; with "
+    "--emit so or dir several of cpu and cuda, separated by commas.",
 )  # fmt: skip
 @click.option(
     "--emit", type=click.Choice(EMIT), help="What to show: the kernel as it was read, the IR after "
     "the last pass, the inferred layouts, or the generated code, which for CUDA is cuda; ptx, sass "
-    "(machine code as text) and cubin are what becomes of that. metal is one text with all that it "
+    "(machine code as text) and cubin are what becomes of that. For HIP it is hip, s the "
+    "assembly, and co the code object that a driver loads. metal is one text with all that it "
     "needs, as Apple's compiler and newLibraryWithSource take it. so is a shared object that runs "
     "with only apache-tvm-ffi installed, dir a folder with that and everything it was made from. "
     "Without it, only diagnostics are shown.",
@@ -57,7 +58,7 @@ def command(
         raise click.UsageError("Missing argument 'FILE[::KERNEL]'.")
     if as_json and emit != "layouts":
         raise click.UsageError("--json goes with --emit layouts")
-    if output is None and emit in ("cubin", "so", "dir"):
+    if output is None and emit in ("cubin", "co", "so", "dir"):
         raise click.UsageError(f"--emit {emit} needs -o OUT")
     if emit in ("so", "dir") and (emit == "so") != (output is not None and output.suffix == ".so"):
         raise click.UsageError("-o is a file NAME.so with --emit so, and a folder with --emit dir")

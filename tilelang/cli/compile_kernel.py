@@ -112,6 +112,7 @@ def _export(chosen: Chosen, special: Specialised, wanted: Wanted) -> int:
 # What only a target of a kind has: the kind, what people call it, and one of them.
 _EMITTED_BY: Final = {
     **dict.fromkeys(("cuda", "ptx", "sass", "cubin"), ("cuda", "CUDA", "cuda:sm_90a")),
+    **dict.fromkeys(("hip", "s", "co"), ("hip", "HIP", "hip:gfx942")),
     "metal": ("metal", "Metal", "metal:apple9"),
 }
 
@@ -120,9 +121,17 @@ def _device_code(special: Specialised, target: Target, what: str) -> str | bytes
     compiled = build(special.function, target, special.options).compiled
     show(compiled.diagnostics)
     artifact = compiled.artifact
-    if what == "metal":
-        assert isinstance(artifact, DeviceArtifact)
-        return artifact.code.object.decode()
+    if isinstance(artifact, DeviceArtifact):
+        code = artifact.code
+        match what:
+            case "hip":
+                return artifact.source
+            case "s":
+                return code.assembly
+            case "co":
+                return code.object
+            case _:
+                return code.object.decode()
     assert isinstance(artifact, CudaArtifact)
     (binary,) = artifact.binaries
     match what:

@@ -101,6 +101,7 @@ def compiler_findings() -> Iterator[Finding]:
         yield Finding("NVRTC", "ok", "from the nvidia wheels")
     else:
         yield Finding("NVRTC", "absent", "no wheel", f'pip install "tilelang[{_cuda_extra()}]"')
+    yield _hip()
     hipcc = find_program("hipcc", "amdclang++")
     if hipcc:
         yield Finding("ROCm", "ok", hipcc)
@@ -108,6 +109,16 @@ def compiler_findings() -> Iterator[Finding]:
         yield Finding(
             "ROCm", "absent", "no hipcc on the path", "see rocm.docs.amd.com to install it"
         )
+
+
+def _hip() -> Finding:
+    """What compiles for AMD's processors."""
+    from tilelang.runtime.toolchain_hip import find_clang
+
+    clang = find_clang()
+    if clang is None:
+        return Finding("HIP", "absent", "no clang", 'pip install "tilelang[clang]"')
+    return Finding("HIP", "ok", str(clang))
 
 
 def _emulator() -> Finding:

@@ -69,15 +69,21 @@ class _Run(click.Command):
 @click.option(
     "--check", is_flag=True,
     help="With --emulate: report races, accesses outside of memory, reads of what was never "
-    "written or has not arrived, and divergent barriers.",
+    "written or has not arrived, missing fences and divergent barriers, and count bank "
+    "conflicts and sectors.",
 )  # fmt: skip
 @click.option(
     "--schedule", default=None, metavar="fifo|shuffle:SEED", callback=_schedule,
     help="With --emulate: the order in which threads run.  [default: fifo]",
 )  # fmt: skip
+@click.option(
+    "--json", "as_json", is_flag=True,
+    help="With --emulate: write what happened as JSON; tilelang.cli.emulated lists its fields.",
+)  # fmt: skip
 def command(
     kernel: str, settings: tuple[str, ...], target: str | None, seed: int, rep: float,
     no_check: bool, sanitize: str | None, emulate: bool, check: bool, schedule: int | None,
+    as_json: bool,
 ) -> int:  # fmt: skip
     """Compile a kernel, run it on random inputs, check and time it.
 
@@ -97,12 +103,16 @@ def command(
     `inputs` or `<kernel>_inputs` may make inputs: it returns them by name in a dict.
     """
     # Imported when it runs, so that completion and --help stay quick.
-    from tilelang.cli.run_kernel import run_kernel
+    from tilelang.cli.run_kernel import run_json, run_kernel
     from tilelang.emulator.settings import Emulator
 
     if not emulate and (check or schedule is not None):
         raise click.UsageError("--check and --schedule say how to emulate; add --emulate")
+    if not emulate and as_json:
+        raise click.UsageError("--json tells what the emulator saw; add --emulate")
     if emulate and sanitize is not None:
         raise click.UsageError("--sanitize watches a GPU; with --emulate there is --check")
     emulator = Emulator(check, schedule or 0) if emulate else None
+    if emulator is not None and as_json:
+        return run_json(kernel, settings, target, seed, not no_check, emulator)
     return run_kernel(kernel, settings, target, seed, rep, not no_check, sanitize, emulator)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
 from typing import Any
 
+from tilelang.cli.emulated import Outcome, outcome_json, traffic_rows
 from tilelang.cli.files import Chosen, choose
 from tilelang.cli.output import show, table
 from tilelang.cli.reference import (
@@ -33,6 +37,8 @@ from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.profiler import do_bench
 from tilelang.runtime.tensors import copy_of
 from tilelang.target import Resolved
+from tilelang_diagnostics import CompileError
+from tilelang_diagnostics.model import Severity
 
 
 def run_kernel(
@@ -40,6 +46,81 @@ def run_kernel(
     sanitize: str | None = None, emulator: Emulator | None = None,
 ) -> int:  # fmt: skip
     """What `tilelang run` does; returns the exit status."""
+    ready = _prepare(kernel, settings, target, seed, sanitize, emulator)
+    chosen, special, made, inputs = ready.chosen, ready.special, ready.made, ready.inputs
+    print(f"{made.name}  {chosen.place}")
+    _table(_facts(special, ready.resolved, made, inputs, ready.seconds))
+    if sanitize is not None:
+        return sanitize_kernel(made, inputs, sanitize)
+    copies = [copy_of(x) for x in inputs]
+    inputs = _placed(made, inputs)
+    started = time.perf_counter()
+    returned = made(*inputs)
+    seconds = time.perf_counter() - started
+    reference = find_reference(chosen.file.module, chosen.name)
+    comparisons = _check(chosen, special, made, copies, inputs, returned) if check else []
+    if emulator is not None:
+        _table(traffic_rows(made.checked) if made.checked is not None else [])
+        _table([("call", f"{seconds:.2f} s, emulated{' and checked' * emulator.check}")])
+    else:
+        milliseconds = do_bench(lambda: made(*inputs), rep=rep, return_mode="median",
+                                device=made.device_kind)  # fmt: skip
+        _table([("time", f"{_duration(milliseconds)} (median)")])
+    wrong = mismatches(comparisons, reference.__name__ if reference else "the reference")
+    show(wrong)
+    return 1 if wrong else 0
+
+
+def run_json(
+    kernel: str, settings: Sequence[str], target: str | None, seed: int, check: bool,
+    emulator: Emulator,
+) -> int:  # fmt: skip
+    """What `tilelang run --emulate --json` does; returns the exit status.
+
+    What a kernel prints goes to the error output.
+    """
+    outcome = Outcome(target or "")
+    try:
+        with redirect_stdout(sys.stderr):
+            ready = _prepare(kernel, settings, target, seed, None, emulator)
+            outcome = replace(outcome, target=str(ready.resolved.target))
+            copies = [copy_of(x) for x in ready.inputs]
+            started = time.perf_counter()
+            returned = ready.made(*ready.inputs)
+            seconds = time.perf_counter() - started
+            outcome = replace(outcome, seconds=seconds, checked=ready.made.checked)
+            reference = find_reference(ready.chosen.file.module, ready.chosen.name)
+            if check and reference is not None:
+                results = _compared(
+                    reference, ready.special, ready.made, copies, ready.inputs, returned
+                )
+                wrong = mismatches(results, reference.__name__)
+                outcome = replace(outcome, results=tuple(results), diagnostics=tuple(wrong))
+    except CompileError as error:
+        if any(d.code.startswith("TL9") for d in error.diagnostics):
+            raise  # a fault of ours has a status of its own
+        outcome = replace(outcome, diagnostics=error.diagnostics)
+    status = 1 if any(d.severity is Severity.ERROR for d in outcome.diagnostics) else 0
+    print(outcome_json(kernel, emulator, outcome, status))
+    return status
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A kernel that can be called, with its inputs; `seconds` is how long the compiler took."""
+
+    chosen: Chosen
+    special: Specialised
+    resolved: Resolved
+    made: JITKernel
+    inputs: list[Any]
+    seconds: float
+
+
+def _prepare(
+    kernel: str, settings: Sequence[str], target: str | None, seed: int, sanitize: str | None,
+    emulator: Emulator | None,
+) -> _Ready:  # fmt: skip
     resolve_quietly()  # the target and its reason are in the report
     chosen = choose(kernel)
     special = specialise(chosen, parse_settings(settings), target)
@@ -50,28 +131,10 @@ def run_kernel(
     built = build_for(emulator, special.function, resolved.target, special.options)
     seconds = time.perf_counter() - started
     made = JITKernel(special.function, built, special.out_idx, special.options)
-    reference = find_reference(chosen.file.module, chosen.name)
     made.require_device()
+    reference = find_reference(chosen.file.module, chosen.name)
     inputs = _inputs(chosen, special, made, seed, reference)
-    print(f"{made.name}  {chosen.place}")
-    _table(_facts(special, resolved, made, inputs, seconds))
-    if sanitize is not None:
-        return sanitize_kernel(made, inputs, sanitize)
-    copies = [copy_of(x) for x in inputs]
-    inputs = _placed(made, inputs)
-    started = time.perf_counter()
-    returned = made(*inputs)
-    seconds = time.perf_counter() - started
-    comparisons = _check(chosen, special, made, copies, inputs, returned) if check else []
-    if emulator is not None:
-        _table([("call", f"{seconds:.2f} s, emulated{' and checked' * emulator.check}")])
-    else:
-        milliseconds = do_bench(lambda: made(*inputs), rep=rep, return_mode="median",
-                                device=made.device_kind)  # fmt: skip
-        _table([("time", f"{_duration(milliseconds)} (median)")])
-    wrong = mismatches(comparisons, reference.__name__ if reference else "the reference")
-    show(wrong)
-    return 1 if wrong else 0
+    return _Ready(chosen, special, resolved, made, inputs, seconds)
 
 
 def _inputs(
@@ -155,17 +218,24 @@ def _check(
         _table([("check", f"no function reference, ref_program or {chosen.name}_reference in the "
                  "file")])  # fmt: skip
         return []
+    found = _compared(reference, special, made, before, after, returned)
+    for c in found:
+        _table([("error", f"{c.error:.2g} of {c.name}, relative to {reference.__name__}() in "
+                 f"float64; allowed {c.allowed:g}")])  # fmt: skip
+    return found
+
+
+def _compared(
+    reference: Callable[..., Any], special: Specialised, made: JITKernel, before: Sequence[Any],
+    after: Sequence[Any], returned: Any,
+) -> list[Comparison]:  # fmt: skip
     written = made.written_inputs()
     results = list(returned) if isinstance(returned, list) else [returned]
     named = list(zip((b.name for b in made.signature.results), results, strict=False))
     if not named:
         named = [(made.signature.inputs[i].name, after[i]) for i in written]
     least = TF32_TOLERANCE if _uses_tf32(special, made) else 0.0
-    found = compare(reference, before, named, _values(special, made), frozenset(written), least)
-    for c in found:
-        _table([("error", f"{c.error:.2g} of {c.name}, relative to {reference.__name__}() in "
-                 f"float64; allowed {c.allowed:g}")])  # fmt: skip
-    return found
+    return compare(reference, before, named, _values(special, made), frozenset(written), least)
 
 
 def _values_text(values: Mapping[str, Value]) -> str:

@@ -6,7 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tilelang.cli.files import Chosen, KernelFile
 from tilelang.cli.user_code import call
@@ -16,9 +16,19 @@ from tilelang.options import CompileOptions
 from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
 from tilelang.runtime.jit import JitFunction
+from tilelang.runtime.keys import blamed
 from tilelang.runtime.signature import OutIdx, Signature, make_signature
-from tilelang_diagnostics import diagnose, did_you_mean, error_for, raise_for, with_article
+from tilelang_diagnostics import (
+    CompileError,
+    diagnose,
+    did_you_mean,
+    error_for,
+    raise_for,
+    with_article,
+)
 from tilelang_diagnostics.model import Span
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,8 @@ def specialise(chosen: Chosen, settings: Mapping[str, Any], target: Any = None) 
     if isinstance(entry, PrimFunc):
         return search.finish(entry.function, _compile_out_idx(chosen), target, CompileOptions())
     if not isinstance(entry, JitFunction):
-        made = _call_factory(chosen, entry, search.parameters(entry))
+        values = search.parameters(entry)
+        made = search.sized(entry, values, lambda v: _call_factory(chosen, entry, v))
         return search.finish(made.function, _compile_out_idx(chosen), target, CompileOptions())
     jit = JitFunction(
         entry.python, entry.out_idx, entry.target if target is None else target, entry.options,
@@ -64,7 +75,8 @@ def specialise(chosen: Chosen, settings: Mapping[str, Any], target: Any = None) 
     if jit.style == "kernel":
         function = search.eager(jit)
     else:
-        made = call(jit.get_tir, search.parameters(jit.python), of=jit.python)
+        python, values = jit.python, search.parameters(jit.python)
+        made = search.sized(python, values, lambda v: call(jit.get_tir, v, of=python))
         function = made.function if isinstance(made, PrimFunc) else made
     return search.finish(function, jit.out_idx, jit.target, jit.options)
 
@@ -105,7 +117,8 @@ class _Search:
         """The function of a kernel that is its own factory, traced for constant dimensions."""
         assert not isinstance(jit.python, PrimFunc)
         declared = _declared_names(self.chosen.file, self.chosen.name)
-        special = jit.eager.specialise(self.parameters(jit.python, declared))
+        parameters = self.parameters(jit.python, declared)
+        special = self.sized(jit.python, parameters, jit.eager.specialise)
         missing = []
         for name in special.consts:
             found = self.setting(name) or self.file.named(name)
@@ -114,7 +127,24 @@ class _Search:
             else:
                 self.values[name] = found
         self.require(missing)
-        return jit.eager.function((), {n: v.value for n, v in self.values.items()})
+        values = {n: v.value for n, v in self.values.items()}
+        return self.sized(jit.python, values, lambda v: jit.eager.function((), v))
+
+    def sized(
+        self, python: Callable[..., Any], values: Mapping[str, Any],
+        attempt: Callable[[Mapping[str, Any]], _Made],
+    ) -> _Made:  # fmt: skip
+        """What an attempt with `values` makes; one that is no size is one mistake."""
+        try:
+            return attempt(values)
+        except CompileError as error:
+            given, instead = {}, {}
+            for position, name in enumerate(inspect.signature(python).parameters):
+                given[name] = _parameter_span(self.chosen, name)
+                other = self.file.argument(position, name) or self.file.named(name)
+                if other is not None and name in self.settings:
+                    instead[name] = other.value
+            raise blamed(python, values, error, attempt, given, instead) from None
 
     def parameter(self, position: int, parameter: inspect.Parameter) -> Value | None:
         found = self.setting(parameter.name) or self.file.argument(position, parameter.name)
@@ -181,6 +211,18 @@ def _call_factory(
     _refuse("TL173", [f"`{chosen.name}` returns {with_article(type(made).__name__)}, not a kernel"],
             "return the function decorated with @T.prim_func", None)  # fmt: skip
     raise AssertionError("unreachable")
+
+
+def _parameter_span(chosen: Chosen, name: str) -> Span | None:
+    """Where the kernel declares a parameter."""
+    for node in ast.walk(chosen.file.tree):
+        if isinstance(node, ast.FunctionDef) and node.name == chosen.name:
+            arguments = node.args
+            for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+                if a.arg == name:
+                    return Span(str(chosen.file.path), a.lineno, a.col_offset + 1, a.lineno,
+                                a.col_offset + 1 + len(name))  # fmt: skip
+    return None
 
 
 def _declared_names(file: KernelFile, name: str) -> frozenset[str]:

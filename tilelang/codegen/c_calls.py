@@ -14,7 +14,7 @@ from tilelang.ir import build, tirx
 from tilelang.ir.attrs import short_name
 from tilelang.ir.device_op import DeviceOp, Operand
 from tilelang.ir.device_ops import constants_of, op_of_call
-from tilelang.ir.device_support import lacking
+from tilelang.ir.device_support import lacking_in_call
 from tilelang.ir.intrinsics import FAST
 from tilelang.ir.spans import from_tir
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # What only tells the compiler something.
 _SILENT: Final = frozenset({"assume", "annotate"})
 _MAX_POWER: Final = 16
+MASK_LANES: Final = 32  # the bits of a mask of lanes
 # Headers whose functions take places in shared memory, not pointers.
 _BY_PLACE: Final = frozenset({"copy_async.h", "mma.h"})
 
@@ -71,11 +72,21 @@ class Calls:
         x.headers[op.header] = None
         self.cooperative = self.cooperative or op.group == "grid"
         attrs = constants_of(e)
-        reason = lacking(op, x.dialect.name)
+        reason = lacking_in_call(op, x.dialect.name, len(e.args))
         if reason is not None:
             raise self._unsupported(f"T.{op.name} ({reason})", e)
         if x.dialect.refuses is not None and (less := x.dialect.refuses(op, e)) is not None:
             raise self._unsupported(f"T.{op.name} {less}", e)
+        warp = x.dialect.warp
+        wide = op.too_wide(attrs, warp)
+        if wide is not None:
+            raise self._unsupported(f"T.{op.name} with {wide}, where a warp has {warp} lanes,", e)
+        if warp > MASK_LANES and _names_some_lanes(op, e):
+            raise self._unsupported(
+                f"T.{op.name} with a mask of {MASK_LANES} lanes, where a warp has {warp},", e
+            )
+        if op.name in x.dialect.narrow_maths and x.dtype(e).base == "float64":
+            raise self._unsupported(f"T.{op.name} of float64", e)
         problems = op.problems(len(e.args), attrs)
         if problems:
             raise self._unsupported("; ".join(problems), e)
@@ -89,7 +100,7 @@ class Calls:
         special = getattr(self, f"_arguments_{op.name}", None)
         if special is not None:
             operands = special(e, operands)
-        template = ", ".join(self._template(v) for v in op.template_arguments(attrs))
+        template = ", ".join(self._template(v) for v in op.template_arguments(attrs, warp))
         brackets = f"<{template}>" if template else ""
         return f"tl::{op.function}{brackets}({', '.join(operands)})"
 
@@ -148,6 +159,8 @@ class Calls:
 
     def _math(self, e: Any, function: str) -> str:
         x, dtype = self.x, self.x.dtype(e)
+        if dtype.base == "float64" and function in x.dialect.narrow_maths:
+            raise self._unsupported(f"T.{function} of float64", e)
         x.headers["math.h"] = None
         args = [x.expr(a) for a in e.args]
         if dtype.base in STORAGE_ONLY:
@@ -239,6 +252,8 @@ class Calls:
 
     def _op_call_extern(self, e: Any, parent: int) -> str:
         attrs = e.attrs
+        if not self.x.dialect.externs:
+            raise self._unsupported(f"T.call_extern of {attrs['function']}", e)
         args = [self._literal(str(s)) for s in attrs.get("strings", ())]
         for arg in e.args:
             if isinstance(arg, tirx.TensorRegion) or tirx.is_buffer_var(arg):
@@ -268,6 +283,14 @@ class Calls:
 
     def _unsupported(self, what: str, node: Any) -> Exception:
         return Unsupported(what, node)
+
+
+def _names_some_lanes(op: DeviceOp, e: Any) -> bool:
+    """Whether a call says which lanes take part, and not that all do."""
+    return any(
+        row.name == "mask" and build.int_value(arg) != (1 << MASK_LANES) - 1
+        for row, arg in zip(op.operands, e.args, strict=False)
+    )
 
 
 # Constants whose value is a word: the enumerator that stands for it.

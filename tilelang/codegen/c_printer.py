@@ -24,7 +24,8 @@ from tilelang.codegen.dialect import (
 )  # fmt: skip
 from tilelang.codegen.source_map import Line
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.device_ops import SHARED_ALIGNMENT, SHARED_OFFSET
+from tilelang.ir.device_ops import DEVICE_OPS, SHARED_ALIGNMENT, SHARED_OFFSET
+from tilelang.ir.device_support import lacking
 from tilelang.ir.spans import calls_of, from_tir
 from tilelang.ir.visit import collect
 from tilelang_diagnostics.model import Span
@@ -149,6 +150,9 @@ class CPrinter:
         self.line(f"{type(s).__name__.lower()};", s)
 
     def _assert(self, s: Any) -> None:
+        reason = lacking(DEVICE_OPS["device_assert"], self.dialect.name)
+        if reason is not None:
+            raise Unsupported(f"an assertion ({reason})", s)
         self.x.headers["debug.h"] = None
         message = "".join(str(p.value) for p in s.message_parts)
         place = ", ".join(self.x.calls.position(s))
@@ -165,6 +169,8 @@ class CPrinter:
     def _bind(self, s: Any) -> None:
         value = s.value
         if isinstance(s.var.ty, tirx.PointerType) or _is_handle(value):
+            if self.dialect.spaces:
+                raise Unsupported(f"an address in a variable ({s.var.name})", s)
             self.line(f"auto* {self.names.declare(s.var)} = {self.x.expr(value)};", s)
             return
         text = self.x.expr(value)

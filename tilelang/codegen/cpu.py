@@ -25,7 +25,7 @@ from tilelang.codegen.cpu_stmt import Statements
 from tilelang.ir import llvm
 from tilelang.ir.spans import calls_of, from_tir
 from tilelang_diagnostics import diagnose
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics.model import Diagnostic, Span
 
 
 class CpuError(Exception):
@@ -90,6 +90,7 @@ class Printed:
     messages: list[CpuMessage] = field(default_factory=list)
     forwarders: list[llvm.Forwarder] = field(default_factory=list)
     workspaces: int = 0
+    spans: list[Span | None] = field(default_factory=list)  # the place of each line of `text`
 
 
 class _Printer:
@@ -116,6 +117,7 @@ class _Printer:
         for index, launch in enumerate(self.launches):
             self._print_launch(index, launch)
         out.text = self.module.text()
+        out.spans = self.module.spans()
         return out
 
     # --- functions ---
@@ -171,6 +173,7 @@ class _Function:
         self.shares_blocks = any(name == "next" for name, _ in params)
         noalias = [(n, k if n != "scratch" else "ptr noalias align 64") for n, k in params]
         self.b = Builder(owner.module, f"{name}_body", noalias)
+        self.b.at = from_tir(owner.func.span)
         self.memory = Memory(self.b, scratch)
         self.exit = self.b.label("exit")
         self.block_end = self.exit

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tilelang_diagnostics.model import Span
+
 # Fusing a multiply into an add changes a result by less than its own rounding; everything else
 # keeps to IEEE order.
 CONTRACT: Final = "contract "
@@ -85,6 +87,8 @@ class Module:
     has_scale: bool = False
     has_fma: bool = True
     functions: list[str] = field(default_factory=list)
+    # The place in Python of each line of each function.
+    places: list[list[Span | None]] = field(default_factory=list)
     declarations: dict[str, str] = field(default_factory=dict)
     strings: dict[bytes, str] = field(default_factory=dict)
     metadata: list[str] = field(default_factory=list)
@@ -106,6 +110,14 @@ class Module:
         name = f"!{len(self.metadata)}"
         self.metadata.append(body.replace("SELF", name))
         return name
+
+    def spans(self) -> list[Span | None]:
+        """The place in Python of each line of `text`."""
+        before = len(self.strings) + len(self.declarations)
+        found: list[Span | None] = [None] * before
+        for lines in self.places:
+            found += lines
+        return [*found, *[None] * len(self.metadata)]
 
     def text(self) -> str:
         """The whole module."""
@@ -129,6 +141,9 @@ class Builder:
         self.params = tuple(params)
         self._allocas: list[str] = []
         self._lines: list[str] = []
+        self.at: Span | None = None  # where in Python what is appended comes from
+        self._alloca_places: list[Span | None] = []
+        self._places: list[Span | None] = []
         self._count = 0
         self.terminated = False
         self.block = "entry"
@@ -144,7 +159,7 @@ class Builder:
         """Start block `label`; the block before falls through into it."""
         if not self.terminated:
             self.branch(label)
-        self._lines.append(f"{label}:")
+        self._add(f"{label}:")
         self.terminated = False
         self.block = label
 
@@ -161,7 +176,7 @@ class Builder:
         # Code after a jump is unreachable; LLVM wants it in a block of its own.
         if self.terminated:
             return
-        self._lines.append(f"  {text}")
+        self._add(f"  {text}")
         self.terminated = True
 
     def finish(self) -> None:
@@ -171,6 +186,11 @@ class Builder:
         params = ", ".join(f"{kind} %{name}" for name, kind in self.params)
         head = f"define internal void @{self.name}({params}) nounwind {{\nentry:"
         self.module.functions.append("\n".join([head, *self._allocas, *self._lines, "}"]))
+        self.module.places.append([None, None, *self._alloca_places, *self._places, None])
+
+    def _add(self, text: str) -> None:
+        self._lines.append(text)
+        self._places.append(self.at)
 
     # --- instructions ---
 
@@ -180,26 +200,28 @@ class Builder:
             self.open(self.label("dead"))
         self._count += 1
         name = f"%v{self._count}"
-        self._lines.append(f"  {name} = {text}")
+        self._add(f"  {name} = {text}")
         return Val(name, base, lanes)
 
     def do(self, text: str) -> None:
         """Append an instruction without a result."""
         if self.terminated:
             self.open(self.label("dead"))
-        self._lines.append(f"  {text}")
+        self._add(f"  {text}")
 
     def alloca(self, base: str, count: int, align: int) -> Val:
         """Stack storage that lives as long as the function."""
         self._count += 1
         name = f"%a{self._count}"
         self._allocas.append(f"  {name} = alloca [{count} x {base}], align {align}")
+        self._alloca_places.append(self.at)
         return Val(name, "ptr")
 
     def at_entry(self, text: str, base: str) -> Val:
         """An instruction made once, before everything else, usable everywhere."""
         self._count += 1
         self._allocas.append(f"  %e{self._count} = {text}")
+        self._alloca_places.append(self.at)
         return Val(f"%e{self._count}", base)
 
     def binary(self, op: str, a: Val, b: Val, flags: str = "") -> Val:

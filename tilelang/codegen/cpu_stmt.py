@@ -20,6 +20,7 @@ from tilelang.codegen.cpu_expr import Expressions, dtype_of
 from tilelang.codegen.cpu_memory import row_major
 from tilelang.codegen.cpu_vector import vector_form
 from tilelang.ir import attrs
+from tilelang.ir.spans import from_tir
 
 _SERIAL, _PARALLEL, _VECTORIZED, _UNROLLED = 0, 1, 2, 3  # tirx.ForKind
 _UNROLL_LIMIT = 64
@@ -54,7 +55,10 @@ class Statements:
         rule = self._rules.get(type(stmt).__name__)
         if rule is None:
             raise Unsupported(f"a statement of kind {type(stmt).__name__}", stmt)
+        outer = self.b.at
+        self.b.at = from_tir(stmt.span) or outer
         rule(stmt)
+        self.b.at = outer
 
     def _seq(self, s: Any) -> None:
         for inner in s.seq:

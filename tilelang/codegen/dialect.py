@@ -50,6 +50,9 @@ class Dialect:
       literal of 64 bits, in lower case. `unroll_by`: before a loop unrolled `{factor}` times.
     - `static_shared` is "" where only one array of shared memory is declared, the arena.
     - `matrices`: a declaration of matrices that a warp holds together.
+    - `warp`: how many lanes a warp has.
+    - `narrow_maths`: those of `maths` that have no form for float64.
+    - `externs`: whether functions of the author's own may be called.
     - `foreign`: whether kernels written in this language may stand among generated ones.
     - `refuses`: what the language lacks of a call of a device operation that it has, if anything.
 
@@ -75,7 +78,10 @@ class Dialect:
     matrices: str = ""
     pointer_cast: str = ""
     long_suffix: str = "ll"
+    warp: int = 32
+    narrow_maths: frozenset[str] = frozenset()
     foreign: bool = False
+    externs: bool = True
     restrict: str = "__restrict__"
     unroll: str = "#pragma unroll"
     unroll_by: str = "#pragma unroll {factor}"

@@ -2,15 +2,13 @@
 
 The words are below; kernels are put together by `device_printer`. Written for version 3.1, which
 has `bfloat`: no 64-bit floats, each pointer with the kind of memory it leads to, and a program is
-one text without files of its own (`self_contained`).
+one text without files of its own (`metal_text`).
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
-from tilelang.codegen import headers
 from tilelang.codegen.device_printer import print_device
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.dialect import Dialect, parse
@@ -18,7 +16,6 @@ from tilelang.ir import attrs, build
 from tilelang.ir.device_op import DeviceOp
 from tilelang.ir.device_ops import constants_of
 
-HEADERS: Final = Path(headers.__file__).parent / "metal"
 _ALL_LANES: Final = 0xFFFFFFFF
 _ATOMIC: Final = ("int32", "uint32", "float32")
 _MATHS: Final = (
@@ -88,7 +85,11 @@ METAL: Final = Dialect(
         "uint3 threadgroup_position [[threadgroup_position_in_grid]]",
         "uint3 thread_position [[thread_position_in_threadgroup]]",
     ),
-    spaces={"global": "device", "shared": "threadgroup", "shared.dyn": "threadgroup"},
+    spaces={
+        "global": "device", "shared": "threadgroup", "shared.dyn": "threadgroup",
+        "local": "thread", "local.var": "thread",
+    },
+    externs=False,
     pointer_cast="reinterpret_cast<{type}>({place})",
     long_suffix="l",
     restrict="",
@@ -102,32 +103,3 @@ METAL: Final = Dialect(
 def print_metal(func: Any, *, index_bits: int = 32, noalias: bool = True) -> DeviceSource:
     """The Metal source of `func`, which is at stage `device`; raises `PrintError`."""
     return print_device(func, METAL, index_bits=index_bits, noalias=noalias)
-
-
-def self_contained(device: DeviceSource) -> str:
-    """The source with the headers it uses written out: what `newLibraryWithSource` takes.
-
-    Infinities and NaN mean something in kernels: compile it without fast maths (`-fno-fast-math`,
-    or `fastMathEnabled = NO`).
-    """
-    done: set[str] = set()
-    lines: list[str] = []
-    for line in device.source.lines:
-        lines += _written_out(line.text, done)
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _written_out(line: str, done: set[str]) -> list[str]:
-    """`line`, or the header that it includes, each only once."""
-    if line == "#pragma once":
-        return []
-    if not line.startswith("#include <"):
-        return [line]
-    name = line.removeprefix("#include <").rstrip(">")
-    if name in done:
-        return []
-    done.add(name)
-    if not name.startswith("tl/"):
-        return [line]
-    text = (HEADERS / name).read_text(encoding="utf-8")
-    return [out for inner in text.splitlines() for out in _written_out(inner, done)]

@@ -1,8 +1,8 @@
 """Which words may generated Metal consist of?
 
-A clang that reads Metal against headers of ours knows more of C++ than Metal has. What it lets pass,
-and Metal would not, is found here: names of Metal's library and attributes that are not listed,
-lambdas, `long long`, static variables.
+A clang that reads Metal against headers of ours knows more of C++ than Metal has. What it lets
+pass, and Metal would not, is found here: names of Metal's library and attributes that are not
+listed, lambdas, `long long`, static variables, pointers that do not say where they lead.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _FORBIDDEN: Final = (
 )
 _ATTRIBUTE: Final = re.compile(r"\[\[(.*?)\]\]")
 _WORD: Final = re.compile(r"[a-z_]\w*")
+_POINTER: Final = re.compile(r"^\s*[\w:<>, ]+[*&] \w+(?: \[\[| = )")
+_MEMORY: Final = re.compile(r"\b(?:device|constant|threadgroup|thread)\b")
 _LIBRARY: Final = re.compile(r"\bmetal::(?:\w+::)*(\w+)")
 
 
 def unknown_words(lines: Sequence[Line]) -> tuple[tuple[int, str], ...]:
     """Number and complaint for each line that says what Metal does not have."""
     return tuple(
-        (number, text)
-        for number, line in enumerate(lines, 1)
-        for text in _complaints(line.text)
+        (number, text) for number, line in enumerate(lines, 1) for text in _complaints(line.text)
     )
 
 
@@ -48,4 +48,16 @@ def _complaints(text: str) -> list[str]:
     for name in _LIBRARY.findall(text):
         if name not in LIBRARY:
             found.append(f"metal::{name} is not among the words of the printer")
-    return found
+    return [*found, *_without_memory(text)]
+
+
+def _without_memory(text: str) -> list[str]:
+    """Pointers and references that do not say which kind of memory they lead to."""
+    head = text.startswith("[[kernel")
+    parts = text.partition("(")[2].partition("(")[2].split(", ") if head else [text]
+    declared = [part for part in parts if _POINTER.search(part)]
+    return [
+        "a pointer of Metal leads to device, constant, threadgroup or thread memory"
+        for part in declared
+        if not _MEMORY.search(part)
+    ]

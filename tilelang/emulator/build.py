@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelang.backends import Backend, find_backend
+from tilelang.backends import Backend, backend_for, find_backend
 from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.device_artifact import DeviceArtifact, DeviceCode
@@ -36,6 +36,7 @@ def build_emulated(
     backend = find_backend(target.kind)
     if backend is None or not backend.dialect:
         raise needs_gpu_target(target)
+    backend_for(target)
     addresses = refused_addresses(function)
     if addresses:
         raise error_for(addresses)

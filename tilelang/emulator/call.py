@@ -20,6 +20,8 @@ from tilelang.runtime.scalars import FORMATS, packed
 from tilelang_diagnostics import failure, with_article
 
 _PAGE: Final = mmap.PAGESIZE
+# The lanes of a warp, where there are not 32.
+WARPS: Final[Mapping[str, int]] = {"hip": 64}
 # What cudaMalloc promises.
 _ALIGNMENT: Final = 256
 
@@ -91,6 +93,7 @@ def write_call(
     lines = [
         f"library {library}", f"reports {reports}", f"memory {memory.path}",
         f"seed {settings.seed}", f"check {int(settings.check)}", f"workers {workers}",
+        f"warp {WARPS.get(device.dialect, 32)}",
     ]  # fmt: skip
     written = written_tensors(device)
     number: dict[str, int] = {}

@@ -37,6 +37,7 @@ def _entry(launch: KernelLaunch) -> str:
     given = [f"tl::emulator::Argument{{arguments[{n}]}}" for n, _ in enumerate(launch.params)]
     given += ["tl::emulator::threadgroup_position()", "tl::emulator::thread_position()"]
     return (
-        f'extern "C" __attribute__((disable_sanitizer_instrumentation)) void tl_enter_{launch.symbol}'
-        f"(void* const* arguments) {{ {launch.symbol}({', '.join(given)}); }}"
+        'extern "C" __attribute__((disable_sanitizer_instrumentation)) '
+        f"void tl_enter_{launch.symbol}(void* const* arguments) "
+        f"{{ {launch.symbol}({', '.join(given)}); }}"
     )

@@ -17,7 +17,7 @@ from tilelang.codegen.source_map import Line, shared_tiles
 from tilelang.emulator.source import local_arrays
 from tilelang.emulator.toolchain import symbolizer
 from tilelang.runtime.programs import output_of
-from tilelang_diagnostics import counted, diagnose
+from tilelang_diagnostics import counted, diagnose, with_article
 from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 Report = Mapping[str, Any]
@@ -86,7 +86,7 @@ class _Explain:
             "assertion": self.assertion, "trap": self.trap, "refused": self.refused,
             "between": self.between, "unfenced": self.unfenced, "busy": self.busy,
             "held": self.held, "unwaited": self.unwaited, "overrun": self.overrun,
-            "index": self.index,
+            "index": self.index, "illegal": self.illegal,
         }  # fmt: skip
 
     def report(self, report: Report) -> Diagnostic:
@@ -96,7 +96,8 @@ class _Explain:
         first, second = r["access"], r["other_access"]
         return self.made(
             "TL731",
-            f"a {first} and a {second} of {self.tile(r)} by different threads of {self.name}, with "
+            f"{with_article(first)} and {with_article(second)} of {self.tile(r)} by different "
+            f"threads of {self.name}, with "
             "nothing that orders them",
             r, f"the {first}", f"the {second}",
             help=race_help(self.line(r, ""), self.line(r, "other_")),
@@ -116,7 +117,8 @@ class _Explain:
         first, second = r["access"], r["other_access"]
         return self.made(
             "TL735",
-            f"a {first} and a {second} of `{r['buffer']}` by different blocks of {self.name}, with "
+            f"{with_article(first)} and {with_article(second)} of `{r['buffer']}` by different "
+            f"blocks of {self.name}, with "
             "nothing that orders them",
             r, f"the {first}", f"the {second}",
             help="let each block write elements of its own, use T.atomic_add, or order the blocks: "
@@ -251,6 +253,13 @@ class _Explain:
 
     def trap(self, r: Report) -> Diagnostic:
         return self.made("TL722", f"{self.name} stopped itself with a trap", r, "here", help=None)
+
+    def illegal(self, r: Report) -> Diagnostic:
+        return self.made(
+            "TL730", f"{r['text']}, in {self.name}: a GPU stops with an illegal instruction", r,
+            "this", help="start copies by tensor map at multiples of 16 bytes along the innermost "
+            "dimension, and stores inside of the tensor",
+        )  # fmt: skip
 
     def refused(self, r: Report) -> Diagnostic:
         return self.made("TL401", f"{r['text']} is not emulated", r, "this",

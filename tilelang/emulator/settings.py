@@ -78,11 +78,16 @@ def parse_schedule(text: str) -> int:
     return int(number)
 
 
+def schedule_text(seed: int) -> str:
+    """What `parse_schedule` makes a seed of."""
+    return FIFO if seed == 0 else f"shuffle:{seed}"
+
+
 def needs_gpu_target(target: Any) -> Exception:
     """TL817: there is nothing to emulate."""
     return failure(
         "TL817",
-        f"the emulator runs code for an NVIDIA GPU, and the target is {target}",
+        f"the emulator runs code for a GPU, and the target is {target}",
         help="name one: target='cuda:sm_80', or TILELANG_DEFAULT_TARGET=cuda:sm_80 in the "
         "environment; the CPU backend needs no emulator",
     )

@@ -23,7 +23,7 @@ REFUSED: Final = frozenset({
     "get_cluster_dims", "get_cluster_extent", "get_cluster_size", "tma_load_multicast",
 })  # fmt: skip
 _ARENA: Final = re.compile(
-    r"extern __shared__ __align__\(\d+\) unsigned char (\w+)\[\];"
+    r"(?:alignas\(\d+\) )?extern __shared__ (?:__align__\(\d+\) )?unsigned char (\w+)\[\];"
 )  # fmt: skip
 # As the printer declares an array of a thread.
 _LOCAL: Final = re.compile(

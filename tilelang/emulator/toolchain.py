@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Final
 
 from tilelang import emulator, options
+from tilelang.codegen.metal_text import HEADERS as METAL_HEADERS
 from tilelang.runtime.cache import cache_root
 from tilelang.runtime.programs import command_of, find_program, output_of, run_group
 from tilelang.runtime.toolchain_cuda import HEADERS, headers_digest
-from tilelang.runtime.toolchain_metal import HEADERS as METAL_HEADERS
-from tilelang.runtime.toolchain_metal import find_clang
+from tilelang.runtime.toolchain_hip import find_clang
 from tilelang.runtime.toolchain_metal import headers_digest as metal_headers_digest
 from tilelang_diagnostics import failure
 
@@ -45,9 +45,13 @@ _CHECK_FLAGS: Final = {
 }  # fmt: skip
 # zig adds checks of its own that end a program without a word.
 _FAMILY_FLAGS: Final = {"gcc": (), "clang": ("-fno-sanitize=undefined",)}
+# zig compiles for the processor it runs on, whose widest accesses clang tells nobody of.
+_ANY_PROCESSOR: Final = ("-mcpu=baseline",)
 # How the source of a dialect is read as C++.
 _READ_AS: Final = {
     "cuda": (f"-I{INCLUDE}", f"-I{HEADERS}", "-include", "emulator/cuda.h"),
+    # Types and maths as on CUDA, whose device headers say nothing of it but for the warp.
+    "hip": (f"-I{INCLUDE / 'hip'}", f"-I{INCLUDE}", f"-I{HEADERS}", "-include", "emulator/cuda.h"),
     # Each operation on 16-bit floats rounds.
     "metal": (f"-I{INCLUDE / 'metal'}", f"-I{METAL_HEADERS}", f"-I{METAL_HEADERS / 'shim'}",
               f"-I{INCLUDE}", "-ffp-contract=off", "-Xclang", "-ffloat16-excess-precision=none",
@@ -123,7 +127,8 @@ def metal_compiler() -> Compiler:
             "no clang is installed, through which the emulator runs kernels for Metal",
             help="pip install ziglang, or install clang; CXX names one elsewhere",
         )
-    return Compiler(found.build, "clang", found.version)
+    zig = "ziglang" in found.command
+    return Compiler((*found.command[:-1], "c++") if zig else found.command, "clang", found.version)
 
 
 def kernel_library(
@@ -134,6 +139,8 @@ def kernel_library(
     if dialect == "metal":
         compiler = metal_compiler()
     family = (*_FAMILY_FLAGS[compiler.family], *(_CHECK_FLAGS[compiler.family] if check else ()))
+    if "ziglang" in compiler.command:
+        family += _ANY_PROCESSOR
     flags = (*_LANGUAGE, *_KERNEL_FLAGS, *family, *_READ_AS[dialect])
     key = _digest(
         text, name, sources_digest(), headers_digest(), metal_headers_digest(), str(compiler),

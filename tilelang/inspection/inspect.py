@@ -54,7 +54,9 @@ def inspect_artifact(
     kernels = tuple(code.report(launch, shown) for launch in artifact.launches)
     layouts = infer_layouts(function, shown)
     waiting = any(d.code == "TL508" for d in diagnostics)
-    advice = () if waiting else tuple(deeper_pipelines(function, layouts, kernels, shown))
+    said = {d.span for d in diagnostics if d.code == "TL513"}
+    advice = [] if waiting else list(deeper_pipelines(function, layouts, kernels, shown))
+    advice = [d for d in advice if d.span not in said]
     return Inspection(
         artifact.name, str(shown), binary.arch, binary.compiler, code.source, code.note, kernels,
         tuple(_conflicts(layouts)), (*diagnostics, *advice),

@@ -7,7 +7,7 @@ operation (verifier, hazard analysis, printers, device headers, emulator) reads 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from tilelang.target import Kind, arch_number
@@ -59,13 +59,15 @@ class Constant:
     """A literal of the call, stored in its attrs: a template argument of the device function.
 
     `values` are the legal ones, () for any. A constant whose `default` is not None may be left
-    out. `place` is "template", or "argument" for literals that follow the operands.
+    out. `place` is "template", or "argument" for literals that follow the operands. `of_warp`: a
+    number of lanes, by default those of a warp, at most as many as that has.
     """
 
     name: str
     values: tuple[Value, ...] = ()
     default: Value | None = None
     place: Literal["template", "argument", "ignored"] = "template"
+    of_warp: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +157,28 @@ class DeviceOp:
                 found.append(f"T.{self.name} has {row.name}={value}, not one of {legal}")
         return found
 
-    def template_arguments(self, attrs: Mapping[str, Any]) -> tuple[Value, ...]:
-        """Its template arguments in order; trailing ones at their default are left out."""
+    def template_arguments(self, attrs: Mapping[str, Any], warp: int = 32) -> tuple[Value, ...]:
+        """Its template arguments in order, for warps of so many lanes; trailing ones at their
+        default are left out."""
         rows = [c for c in self.constants if c.place == "template"]
-        values = [self.constant(c.name, attrs) for c in rows]
+        rows = [replace(c, default=warp) if c.of_warp else c for c in rows]
+        values = [
+            warp if c.of_warp and attrs.get(c.name) is None else self.constant(c.name, attrs)
+            for c in rows
+        ]
         while rows and rows[-1].default is not None and values[-1] == rows[-1].default:
             rows.pop()
             values.pop()
         assert all(v is not None for v in values)
         return tuple(v for v in values if v is not None)
+
+    def too_wide(self, attrs: Mapping[str, Any], warp: int) -> str | None:
+        """A constant that asks for more lanes than a warp has."""
+        for row in self.constants:
+            value = self.constant(row.name, attrs)
+            if row.of_warp and isinstance(value, int) and value > warp:
+                return f"{row.name}={value}"
+        return None
 
     def literal_arguments(self, attrs: Mapping[str, Any]) -> tuple[Value, ...]:
         """The literals that follow its operands."""

@@ -11,7 +11,7 @@ from typing import Final
 from tilelang.ir.device_op import Constant, DeviceOp, Group, Operand
 
 MEMORY_ORDERS: Final = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
-_WIDTHS: Final = (1, 2, 4, 8, 16, 32)
+_WIDTHS: Final = (1, 2, 4, 8, 16, 32, 64)
 
 
 def scalars(*names: str) -> tuple[Operand, ...]:
@@ -118,7 +118,7 @@ _SYNC = (
 _SHUFFLES = tuple(
     DeviceOp(
         name, doc, f"shfl.sync.{mode}",
-        operands=scalars("value", lane, "mask"), constants=(Constant("width", _WIDTHS, 32),),
+        operands=scalars("value", lane, "mask"), constants=(Constant("width", _WIDTHS, 32, of_warp=True),),
         result="same", group="warp", header="warp.h",
     )
     for name, mode, lane, doc in (
@@ -156,7 +156,7 @@ _VOTES = (
         DeviceOp(
             f"warp_reduce_{kind}", f"{what} over each segment of the warp, known to all its lanes",
             "redux.sync, shfl.sync", operands=scalars("value"),
-            constants=(Constant("logical_width", _WIDTHS, 32),), result="same", group="warp",
+            constants=(Constant("logical_width", _WIDTHS, 32, of_warp=True),), result="same", group="warp",
             header="warp.h",
         )
         for kind, what in (
@@ -178,7 +178,9 @@ _VOTES = (
 _POSITIONS = tuple(
     DeviceOp(
         name, doc,
-        constants=tuple(Constant(c, (), default) for c, default in constants),
+        constants=tuple(
+            Constant(c, (), default, of_warp=c == "warp_size") for c, default in constants
+        ),
         result="int32", pure=True, header="warp.h",
     )
     for name, doc, constants in (

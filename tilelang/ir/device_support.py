@@ -39,6 +39,7 @@ _NO_CUDA: Final[Mapping[str, str]] = {
     "grid.h": "a launch of its blocks gives no barrier across them here",
 }  # fmt: skip
 _ONE_WORD: Final = "a warp has 64 lanes, and the result holds one bit for each of 32"
+_ROCM: Final = "it needs ROCm's device library, which this version does without"
 _NO_NAMED: Final = "it has one barrier for a whole block, and none with a number"
 
 _METAL_HEADERS: Final = frozenset(
@@ -58,7 +59,8 @@ _NOT_ON_METAL: Final = (
     "ballot", "ballot_sync", "activemask", "match_any_sync", "match_all_sync", "shfl_up",
     "shfl_down", "elect_one", "shuffle_elect", "get_lane_idx", "get_warp_idx",
     "get_warp_idx_sync", "get_warp_group_idx", "to_tf32", "dp4a", "bfe", "expm1", "erfc",
-    "atomic_load", "atomic_store", "atomic_cas", "fence_block", "fence_device", "syncthreads_and", "syncthreads_or", "syncthreads_count", *_WIDE,
+    "atomic_load", "atomic_store", "atomic_cas", "fence_block", "fence_device",
+    "syncthreads_and", "syncthreads_or", "syncthreads_count", *_WIDE,
 )  # fmt: skip
 
 SUPPORT: Final[Mapping[Kind, Support]] = {
@@ -69,15 +71,17 @@ SUPPORT: Final[Mapping[Kind, Support]] = {
         }
     ),
     "hip": Support(
-        _EVERYWHERE | {"mfma.h"},
+        _EVERYWHERE - {"random.h"} | {"mfma.h"},
         lacks={
             **dict.fromkeys(
                 ("ballot", "ballot_sync", "activemask", "match_any_sync", "match_all_sync"),
                 _ONE_WORD,
             ),
+            **dict.fromkeys(("print", "print_buffer", "erfc"), _ROCM),
+            **dict.fromkeys(_ROUNDED, "its rounding is that of a whole wave"),
             "named_barrier_arrive": _NO_NAMED,
         },
-        others=_NO_CUDA,
+        others={**_NO_CUDA, "random.h": _ROCM},
     ),
     "metal": Support(
         _METAL_HEADERS,
@@ -103,6 +107,14 @@ def lacking(op: DeviceOp, kind: str) -> str | None:
     if op.header in row.headers:
         return row.lacks.get(op.name)
     return row.others.get(op.header, "it is an instruction of other processors")
+
+
+def lacking_in_call(op: DeviceOp, kind: str, operands: int) -> str | None:
+    """The same for a call with so many operands: a barrier with a number is another matter."""
+    row = SUPPORT.get(kind)  # type: ignore[call-overload]
+    if op.name == "sync_threads" and operands and row and "named_barrier_arrive" in row.lacks:
+        return _NO_NAMED
+    return lacking(op, kind)
 
 
 def has_op(op: DeviceOp, target: Target) -> bool:

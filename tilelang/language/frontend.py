@@ -9,6 +9,7 @@ Both give `Parsed` kernels with diagnostics and symbols, and never raise for wha
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -61,6 +62,7 @@ def parse_static(
     select: Collection[str] = (),
     project: Mapping[str, Any] | None = None,
     with_layouts: bool = True,
+    source: SourceFile | None = None,
 ) -> StaticResult:
     """Find and trace every kernel of a file from its text alone.
 
@@ -71,9 +73,10 @@ def parse_static(
         select: codes of checks that are off unless asked for.
         project: values that the project sets for all of its files.
         with_layouts: whether the target's checks infer layouts, too.
+        source: the text, if it was parsed already.
     """
     try:
-        source = SourceFile.parse(path, text)
+        source = source or SourceFile.parse(path, text)
     except SyntaxError as error:
         return StaticResult((), (syntax_error(path, error),))
     except (ValueError, RecursionError, MemoryError) as error:
@@ -123,6 +126,7 @@ class _ModuleEnvironment:
         return iter(())
 
 
+_STAR_IMPORT = re.compile(r"\bimport\s*\(?\s*\*")
 # What can be said of code around kernels, which is ordinary Python and may do what it likes: only
 # what concerns a name of the language itself.
 _HOST_CODES = frozenset({"TL111", "TL112", "TL118", "TL230", "TL231"})
@@ -160,7 +164,7 @@ class _StaticReader:
         self.factories: list[str] = []
 
     def read(self) -> StaticResult:
-        star = any(
+        star = _STAR_IMPORT.search(self.source.text) is not None and any(
             isinstance(n, ast.ImportFrom) and any(a.name == "*" for a in n.names)
             for n in ast.walk(self.source.tree)
         )
@@ -204,7 +208,7 @@ class _StaticReader:
             self._trace_one(definition, "prim_func", {}, {}, frame)
             return Unknown(node.name)
         if frame.function == "<module>":
-            if _defines_kernel(node):
+            if "prim_func" in self.source.text and _defines_kernel(node):
                 return _Pending(definition, frame, None if jit is None else jit.kwargs, True)
             if jit is not None:
                 return _Pending(definition, frame, jit.kwargs, False)

@@ -7,9 +7,7 @@ every kernel of the file.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -63,7 +61,7 @@ def comment_settings(text: str, tree: ast.Module, path: str) -> Commented:
     if not _MENTION.search(text):
         return Commented()
     ranges = _function_lines(text, tree)
-    for line, column, comment in _comments(text):
+    for line, column, comment in _comments(text, tree):
         match = _COMMENT.match(comment)
         if match is None:
             continue
@@ -79,14 +77,30 @@ def comment_settings(text: str, tree: ast.Module, path: str) -> Commented:
     return Commented(everywhere, of_function, spans, tuple(problems))
 
 
-def _comments(text: str) -> Iterator[tuple[int, int, str]]:
-    """Line, column and text of every comment, as far as the file can be read."""
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.start[0], token.start[1] + 1, token.string
-    except (tokenize.TokenError, SyntaxError):
-        return
+def _comments(text: str, tree: ast.Module) -> Iterator[tuple[int, int, str]]:
+    """Line, column and text of every comment that sets something.
+
+    Found by lines: an editor asks after every keystroke, and reading all tokens takes longer than
+    all the rest. Only a statement that holds such a line is searched for strings.
+    """
+    for number, row in enumerate(text.split("\n"), 1):
+        match = _MENTION.search(row)
+        if match is not None and not _in_string(tree, number, len(row[: match.start()].encode())):
+            yield number, match.start() + 1, row[match.start() :].rstrip("\r")
+
+
+def _in_string(tree: ast.Module, line: int, offset: int) -> bool:
+    """Whether a place is inside of a string of the file."""
+    for node in tree.body:
+        decorators = getattr(node, "decorator_list", ())
+        first = min([node.lineno, *(d.lineno for d in decorators)])
+        if first <= line <= (node.end_lineno or node.lineno):
+            return any(
+                (n.lineno, n.col_offset) <= (line, offset) < (n.end_lineno or 0, n.end_col_offset)
+                for n in ast.walk(node)
+                if isinstance(n, ast.Constant | ast.JoinedStr) and n.end_col_offset is not None
+            )
+    return False
 
 
 def _function_lines(text: str, tree: ast.Module) -> list[tuple[str, int, int]]:

@@ -1,8 +1,8 @@
 """How do simdgroups multiply tiles, whose matrices nobody but the hardware can take apart?
 
-Metal does not say which lane holds which element of a `simdgroup_matrix`. So sums stay matrices from
-operation to operation where nothing else looks at them (`passes.hold_matrices`), and otherwise come
-from and go to registers by way of shared memory:
+Metal does not say which lane holds which element of a `simdgroup_matrix`. So sums stay matrices
+from operation to operation where nothing else looks at them (`passes.hold_matrices`), and otherwise
+come from and go to registers by way of shared memory:
 
     C_l_matrices -> for k in unrolled(K // 8):
         a[i] = simdgroup_load(A_s[…]); b[j] = simdgroup_load(B_s[…])
@@ -125,9 +125,9 @@ def staged(
     """A tile in shared memory whose matrices lie one behind the other, without gaps."""
     layout = Layout(
         (rows, columns),
-        lambda i, j: (i // SIDE * (columns // SIDE) + j // SIDE) * SIDE * SIDE
-        + i % SIDE * SIDE
-        + j % SIDE,
+        lambda i, j: (
+            (i // SIDE * (columns // SIDE) + j // SIDE) * SIDE * SIDE + i % SIDE * SIDE + j % SIDE
+        ),
     )
     return ctx.tile(name, (rows, columns), dtype, STAGE_SCOPE, layout)
 
@@ -200,8 +200,8 @@ def _number(ctx: GpuContext, i: tirx.Expr, columns: int, j: tirx.Expr) -> tirx.E
 class _Operand:
     """A or B as matrices in memory.
 
-    `along_k` and `outside` are how far apart neighbours in memory are along K and across it; `first`
-    is where the simdgroup's part begins.
+    `along_k` and `outside` are how far apart neighbours in memory are along K and across it;
+    `first` is where the simdgroup's part begins.
     """
 
     ctx: GpuContext
@@ -253,9 +253,7 @@ class _Operand:
             build.add(self.first, build.mul(which, ctx.const(SIDE * self.outside), span), span),
             build.mul(k, ctx.const(SIDE * self.along_k), span), span,
         )  # fmt: skip
-        down, across = (
-            (self.along_k, self.outside) if turned else (self.outside, self.along_k)
-        )
+        down, across = (self.along_k, self.outside) if turned else (self.outside, self.along_k)
         name = "simdgroup_load" if across == 1 else "simdgroup_load_transposed"
         row = down if across == 1 else across
         extent = (SIDE - 1) * row + SIDE
@@ -265,8 +263,8 @@ class _Operand:
 
 
 def _strides(home: Home) -> tuple[int, ...] | None:
-    """How far apart neighbours of a tile lie along each dimension, if always the same, and if one of
-    the last two has them side by side."""
+    """How far apart neighbours of a tile lie along each dimension, if always the same, and if one
+    of the last two has them side by side."""
     if not isinstance(home.layout, Layout) or len(home.shape) < 2:
         return None
     places = home.layout.offsets().reshape(home.shape)

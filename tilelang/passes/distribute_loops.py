@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelang.analysis.once import stores_for_one_thread
+from tilelang.analysis.ranges import written_buffers
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.closed_form import all_hold, any_holds, lower
@@ -58,10 +59,26 @@ class _Distribute(TileAccess):
     def for_(self, s: Any) -> Any:
         if not opens_nest(s):
             new = super().for_(s)
-            return self._single.gathered(new) if self.nest is None else _inside_nest(new)
+            if self.nest is not None:
+                return build.seq(self._counted_once(s, _inside_nest(new)), s.span)
+            parts = self._counted_once(s, new)
+            whole = build.seq([*parts[:-1], self._single.gathered(parts[-1])], s.span)
+            return self._single.gathered(whole) if len(parts) > 1 else whole
         if self.nest is not None:
             return self.for_(_serial(s))
         return self._through_shared(lambda: self._nest(s), s.span)
+
+    def _counted_once(self, s: Any, new: Any) -> list[Any]:
+        """A loop over as many iterations as there were when it began, whatever is stored inside."""
+        counted = {self._root(x.source) for x in collect(s.extent, tirx.TensorLoad)}
+        if not counted & {self._root(b) for b in written_buffers(s.body)}:
+            return [new]
+        count = tirx.Var(f"{s.loop_var.name}_count", build.dtype_of(new.extent), s.span)
+        loop = tirx.For(
+            new.loop_var, new.min, count, new.kind, new.body, new.thread_binding, new.annotations,
+            new.step, new.span,
+        )  # fmt: skip
+        return [tirx.Bind(count, new.extent, s.span), loop]
 
     def store(self, s: Any) -> Any:
         if self.nest is not None:

@@ -20,6 +20,7 @@ from tilelang.layout.fragment import Fragment
 from tilelang.layouts.machine import machine_of
 from tilelang.ops import OP_BY_NAME
 from tilelang.ops.atomic import VECTOR_ATOMICS, lower_vector_atomic
+from tilelang.ops.copy import Copy
 from tilelang.ops.gemm import Gemm
 from tilelang.ops.reducer import lower_update
 from tilelang.passes.context import PassContext
@@ -58,6 +59,7 @@ class _Lower(ThreadScope):
         self._machine = machine_of(ctx.target)
         self._safe = safe_values_of(func)
         self._layout: Fragment | None = None
+        self._async = False  # inside of what is copied asynchronously
         # Sums of WGMMA by the threads that have them.
         self._sums: dict[tuple[int, int], dict[Any, None]] = {}
         self.needs = LaunchNeeds(tuple(func.params))
@@ -71,6 +73,11 @@ class _Lower(ThreadScope):
     def attr(self, s: Any) -> Any:
         if s.attr_key == attrs.THREAD_EXTENT and not is_thread_extent(s.body):
             return self._innermost(s)
+        if s.attr_key == attrs.ASYNC:
+            self._async = True
+            new = super().attr(s)
+            self._async = False
+            return new
         if s.attr_key != attrs.LOOP_LAYOUT:
             return super().attr(s)
         self._layout = attrs.unheld(s.node)
@@ -113,6 +120,8 @@ class _Lower(ThreadScope):
         if op is None:
             return super().evaluate(s)
         made = op.from_call(s.value)
+        if isinstance(made, Copy):
+            self._unheeded(made, s.span)
         if isinstance(made, Gemm) and made.instruction == "wgmma":
             home = self.homes.find(made.C.buffer)
             group = (self.threads.first, self.threads.count)
@@ -121,6 +130,40 @@ class _Lower(ThreadScope):
         if any(region.scope in OWN for region in (*made.reads(), *made.writes())):
             return _by_each_thread(made.lower_cpu(self._context(s.span)))
         return made.lower(self._context(s.span))
+
+    def _unheeded(self, copy: Copy, span: TirSpan) -> None:
+        """What a copy asks for and does not get."""
+        wish, target = copy.prefer_instruction, self._ctx.target
+        if wish == "tma":
+            tma = self._ctx.capabilities.has_tma
+            self._ctx.report(
+                "TL611",
+                "this copy is asked for TMA, and its threads load and store the elements themselves"
+                if tma else f"this copy is asked for TMA, which {target} does not have",
+                span,
+                label="not by TMA",
+                help="`T.tma_copy` is copied by TMA; it needs a barrier of yours, "
+                "`T.alloc_barrier`, to wait at"
+                if tma else "leave out `prefer_instruction`; in a `T.Pipelined` loop copies run "
+                "ahead by themselves",
+            )  # fmt: skip
+        elif wish == "cp_async" and not self._async:
+            self._ctx.report(
+                "TL611",
+                "this copy is asked to be asynchronous, and is waited for at once: nothing runs "
+                "beside it",
+                span,
+                label="not by cp.async",
+                help="put it in a `T.Pipelined` loop, or use `T.async_copy` and `T.ptx_wait_group`",
+            )
+        if copy.eviction_policy not in (None, "evict_normal"):
+            self._ctx.report(
+                "TL611",
+                f'eviction_policy="{copy.eviction_policy}" has no effect here: only what TMA '
+                "copies has one",
+                span,
+                help="use `T.tma_copy`, or leave it out",
+            )
 
     def _pinned(self, s: Any) -> Any:
         """Registers of a fragment or a private buffer, by their numbers."""

@@ -71,7 +71,8 @@ class SingleThread:
             last = found[-1] if found else None
             condition = self._condition(last)
             movable = isinstance(stmt, tirx.Bind) and not collect(stmt.value, tirx.Call)
-            if condition is None or not movable or any(uses(x, [stmt.var]) for x in used_later):
+            movable = movable and not any(uses(x, [stmt.var]) for x in used_later)
+            if last is None or condition is None or not movable:
                 if last is not None:
                     used_later.append(last)
                 found.append(stmt)

@@ -23,6 +23,7 @@ from tilelang.runtime.arguments import bind
 from tilelang.runtime.fast_guard import MISSES, same_kind
 from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.keys import bad_call, binder, blamed, freeze_named
+from tilelang.runtime.place import CPU, Place
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, Parameter, Signature, make_signature
 from tilelang.runtime.tensors import is_tensor
@@ -61,12 +62,14 @@ class EagerKernel:
         out_idx: OutIdx,
         target_kind: Callable[[], str],
         build: Build,
+        place: Callable[[], Place] = lambda: CPU,
     ) -> None:
         self.python = python
         self.captured = captured
         self.out_idx = out_idx
         self.target_kind = target_kind
         self.build = build
+        self.place = place
         self.name = python.__name__
         self._bind: Callable[..., dict[str, Any]] | None = None
         # Parameters that every trace so far has declared as tensors or run-time scalars: they are
@@ -215,7 +218,7 @@ class EagerKernel:
         try:
             return self.specialise(constants)
         except CompileError as error:
-            raise blamed(self.python, constants, error) from None
+            raise blamed(self.python, constants, error, self.specialise) from None
 
     def _check_declared(self, special: Specialisation, bound: Mapping[str, Any]) -> None:
         declared = {p.name for p in special.signature.params}
@@ -256,7 +259,7 @@ class EagerKernel:
     ) -> dict[str, int]:
         """Every `T.const` from the tensors; the call is checked on the way."""
         inputs = Signature(self.name, special.signature.inputs, span=special.signature.span)
-        bound = bind(inputs, values, {})
+        bound = bind(inputs, values, {}, place=self.place())
         found = {n: bound.dims[v] for n, v in special.consts.items() if v in bound.dims}
         self._require(special, {**found, **given})
         for name, value in given.items():
@@ -318,7 +321,8 @@ class EagerKernel:
             try:
                 traced = self._trace(special, dims)
             except CompileError as error:
-                raise blamed(self.python, special.constants, error) from None
+                again = lambda v: self._trace(self.specialise(v), dims)  # noqa: E731
+                raise blamed(self.python, special.constants, error, again) from None
             kernel = special.kernels[sizes] = self.build(traced)
             kernel.came_from(self.name, {**special.constants, **dims})
         return kernel

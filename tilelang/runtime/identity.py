@@ -89,7 +89,8 @@ def _stamp() -> str:
     for path, found in sorted(_sources(), key=lambda row: row[0]):
         facts = (path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
         digest.update(repr(facts).encode())
-    for folder in sys.path:
+    # The first is the folder of the author's program, which changes with each file written there.
+    for folder in sys.path if sys.flags.safe_path else sys.path[1:]:
         try:
             found = os.stat(folder or ".")
         except OSError:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from tilelang.emulator.settings import emulator_of
 from tilelang.language.primfunc import PrimFunc
 from tilelang.language.source import source_of
 from tilelang.options import CompileOptions, make_options
@@ -25,6 +26,7 @@ from tilelang.runtime.devices import resolve
 from tilelang.runtime.eager import EagerKernel
 from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.keys import bad_call, binder, blamed, freeze_named, refuse_unknown
+from tilelang.runtime.place import CPU, Place
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx, make_signature
 from tilelang.runtime.style import Style, style_of
@@ -190,8 +192,9 @@ class JitFunction:
         if self._eager is None:
             assert not isinstance(self.python, PrimFunc)
             self._eager = EagerKernel(
-                self.python, self.captured, self.out_idx, self._target_kind, self._build
-            )
+                self.python, self.captured, self.out_idx, self._target_kind, self._build,
+                self._place,
+            )  # fmt: skip
         return self._eager
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
@@ -293,7 +296,8 @@ class JitFunction:
                 # Its launch is in a macro: the function itself is the kernel.
                 self._style = "kernel"
                 return self.eager(*args, **kwargs)
-            raise blamed(self.python, values, error) from None
+            python = self.python
+            raise blamed(python, values, error, lambda v: python(**v)) from None
         kernel = self._kernel_of(made, key)
         kernel.came_from(self.__name__, values)
         return kernel
@@ -322,6 +326,12 @@ class JitFunction:
 
     def _target_kind(self) -> str:
         return str(resolve(self.target).target)
+
+    def _place(self) -> Place:
+        """Where the tensors of a call have to be."""
+        emulated = emulator_of(self.execution_backend) is not None
+        on_gpu = resolve(self.target).target.kind == "cuda" and not emulated
+        return Place("cuda") if on_gpu else CPU
 
     def _build(self, function: Function) -> JITKernel:
         target = resolve(self.target).target

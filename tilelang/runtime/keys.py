@@ -17,7 +17,7 @@ from tilelang_diagnostics import (
     failure,
     with_article,
 )
-from tilelang_diagnostics.model import Label, Span
+from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 
 def freeze(value: Any) -> Hashable:
@@ -78,41 +78,82 @@ def bad_call(function: Callable[..., Any], error: TypeError) -> CompileError:
 
 
 def blamed(
-    function: Callable[..., Any], values: Mapping[str, Any], error: CompileError
+    function: Callable[..., Any],
+    values: Mapping[str, Any],
+    error: CompileError,
+    again: Callable[[Mapping[str, Any]], object] | None = None,
+    given: Mapping[str, Span | None] | None = None,
+    instead: Mapping[str, Any] | None = None,
 ) -> CompileError:
-    """`error`, with one diagnostic at the call in place of all about a value that is no size."""
+    """`error`, with one diagnostic at the call in place of all about a value that is no size.
+
+    `again` makes the attempt with other values: what a size does not cure is somebody else's
+    fault, and is kept. `given` says where values come from, `instead` what sizes they might have.
+    """
     parameters = inspect.signature(function).parameters
-    for name, value in values.items():
-        help = _size_instead(parameters.get(name), value)
-        found = [d for d in error.diagnostics if d.code in _SIZES and _reads(d.span, name)]
-        if help is None or not found:
+    found: list[Diagnostic] = []
+    left, values = error.diagnostics, dict(values)
+    for name, value in list(values.items()):
+        good = (instead or {}).get(name)
+        help = _size_instead(parameters.get(name), value, good)
+        about = [d for d in left if d.code in _SIZES]
+        if help is None or not about:
             continue
-        first = found[0]
-        zero = isinstance(value, int)
-        one = diagnose(
-            "TL117" if zero else "TL116",
-            f"`{name}` of `{function.__name__}` is {value!r}, not "
-            f"{'a positive' if zero else 'an'} integer",
-            span=users_place(),
-            label="given here",
+        if good is None:
+            good = parameters[name].default
+        values[name] = good
+        cured = None if again is None or type(good) is not int else _attempt(again, values)
+        if cured is None or len(cured) >= len(left):
+            about = [d for d in about if _reads(d.span, name)]
+            if not about:
+                values[name] = value
+                continue
+            cured = tuple(d for d in left if d not in about)
+        first = next((d for d in about if _reads(d.span, name)), about[0])
+        code, what = _no_size(value)
+        found.append(diagnose(
+            code,
+            f"`{name}` of `{function.__name__}` is {value!r}, not {what} integer",
+            span=users_place() if given is None else given.get(name),
+            label="given here" if given is None else f"is {value!r}",
             labels=() if first.span is None else (Label(first.span, first.message),),
             help=help,
-        )
-        rest = [d for d in error.diagnostics if d not in found]
-        return error_for((one, *rest), error.sources)
-    return error
+        ))  # fmt: skip
+        left = cured
+    return error_for((*found, *left), error.sources) if found else error
 
 
-def _size_instead(parameter: inspect.Parameter | None, value: Any) -> str | None:
+def _attempt(
+    again: Callable[[Mapping[str, Any]], object], values: Mapping[str, Any]
+) -> tuple[Diagnostic, ...] | None:
+    """What is wrong with other values; None where that is not known."""
+    try:
+        again(values)
+    except CompileError as error:
+        return error.diagnostics
+    except Exception:
+        return None
+    return ()
+
+
+def _no_size(value: Any) -> tuple[str, str]:
+    if not isinstance(value, int):
+        return "TL116", "an"
+    return ("TL117", "a positive") if value <= 0 else ("TL117", "a 64-bit")
+
+
+def _size_instead(parameter: inspect.Parameter | None, value: Any, good: Any) -> str | None:
     """What to pass, where `value` is no size and the default, if there is one, is."""
     if parameter is None or isinstance(value, bool):
         return None
-    default = parameter.default
+    default = parameter.default if good is None else good
     if default is parameter.empty:
         return "pass an integer" if isinstance(value, float | str) else None
     if type(default) is not int or default <= 0:
         return None
-    if not isinstance(value, float | str) and not (isinstance(value, int) and value <= 0):
+    if isinstance(value, int) and 0 < value < 1 << 63:
+        return None
+    if value is not None and not isinstance(value, float | str | int):
         return None
     return f"pass one, such as {parameter.name}={default}"
 
@@ -125,8 +166,8 @@ def _reads(span: Span | None, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
-# An argument of the wrong kind, or out of range; a shape that is none.
-_SIZES = frozenset({"TL116", "TL117", "TL215"})
+# An argument of the wrong kind, or out of range; a shape, a grid that is none; too large a number.
+_SIZES = frozenset({"TL116", "TL117", "TL165", "TL215", "TL235"})
 
 
 def refuse_unknown(

@@ -62,17 +62,22 @@ _FILE = click.Path(path_type=Path)
 @click.option("--from", "start", metavar="PASS", help="Where the reproducer starts to show.")
 @click.option("--reduce", "reduced", type=_FILE, metavar="OUT",
               help="Write the smallest form of FILE with the same diagnostic.")  # fmt: skip
+@click.option("--source", type=_FILE, metavar="OUT", help="Write the generated source, to edit it.")
+@click.option("--resume", type=_FILE, metavar="SOURCE",
+              help="Go on from edited CUDA source, and show what that changed.")  # fmt: skip
 def command(
     kernel: str, settings: tuple[str, ...], target: str | None, passes: tuple[str, ...],
     changed: bool, grep: re.Pattern[str] | None, context: int, output: str | None,
     html: Path | None, opened: bool, timed: bool, perfetto: Path | None, pipeline: bool,
     compare: str | None, reproducer: Path | None, start: str | None, reduced: Path | None,
+    source: Path | None, resume: Path | None,
 ) -> int:  # fmt: skip
     """Show what every pass did to a kernel: the difference, its time, and the Python behind it.
 
     FILE is imported, never run as the main program. Values come from --set, else from the file:
     see tilelang run --help.
-    A saved trace (.ndjson) is shown again without compiling anything.
+    A saved trace (.ndjson) is shown again without compiling anything. Of several targets,
+    separated by commas, each is compared with the first.
 
     \b
       tilelang trace gemm.py --target cuda:sm_90a --set M=4096 --only-changed
@@ -84,5 +89,6 @@ def command(
 
     return run(Wanted(
         kernel, settings, target, passes, changed, grep, context, output, html, opened, timed,
-        perfetto, pipeline, compare, reproducer, start, reduced,
+        perfetto, pipeline, compare, reproducer, start, reduced, source,
+        resume,
     ))  # fmt: skip

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
+from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.cuda_binary import CudaBinary
 from tilelang.codegen.device_source import DeviceSource
@@ -18,19 +20,23 @@ from tilelang.codegen.source_map import SourceMap
 from tilelang.inspection.counts import counted
 from tilelang.occupancy import occupancy_of
 from tilelang.target import Target
-from tilelang_diagnostics import CompileError
+from tilelang_diagnostics import CompileError, Span
 from tilelang_trace.model import Code, LayoutShot, Line, Resources
 
 # What a line of machine code reads like: address, predicate, opcode.
 _SASS: Final = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
 
 
-def columns_of(artifact: Any, target: Target) -> tuple[Code, ...]:
-    """The languages the kernel was written in, down to the deepest that can be shown."""
+def columns_of(artifact: Any, target: Target, func: Any = None) -> tuple[Code, ...]:
+    """The languages the kernel was written in, down to the deepest that can be shown.
+
+    `func` is the lowered program, from which LLVM IR is printed once more to learn its places.
+    """
     device = getattr(artifact, "device", None)
     if not isinstance(device, DeviceSource):
         text = str(getattr(artifact, "source", ""))
-        lines = tuple(Line(line) for line in text.splitlines())
+        spans = _llvm_places(func, text) if isinstance(artifact, CpuArtifact) else []
+        lines = tuple(Line(t, s) for t, s in zip_longest(text.splitlines(), spans))
         return (Code("source", "llvm" if target.kind == "cpu" else target.kind, lines),)
     generated = device.source
     found = [Code("source", device.dialect, _own_lines(generated))]
@@ -45,9 +51,17 @@ def columns_of(artifact: Any, target: Target) -> tuple[Code, ...]:
     return tuple(found)
 
 
-def resources_of(
-    artifact: Any, target: Target, codes: Sequence[Code]
-) -> tuple[Resources, ...]:
+def _llvm_places(func: Any, text: str) -> list[Span | None]:
+    """The place in Python of each line of the LLVM IR that was compiled."""
+    from tilelang.codegen.cpu import print_cpu
+
+    if func is None:
+        return []
+    printed = print_cpu(func)
+    return printed.spans if printed.text == text else []
+
+
+def resources_of(artifact: Any, target: Target, codes: Sequence[Code]) -> tuple[Resources, ...]:
     """What each kernel takes, as the assembler reports it."""
     if not isinstance(artifact, CudaArtifact):
         return ()
@@ -129,8 +143,10 @@ def _ptx(binary: CudaBinary, source: SourceMap, name: str) -> Code:
 def _is_instruction(text: str) -> bool:
     """Whether a line of PTX does something, in contrast to directives, labels and comments."""
     bare = text.strip()
-    return bool(bare) and not bare.startswith((".", "//", "$", "{", "}", "(", ")", "@!")) and (
-        bare.endswith(";") or bare.startswith("@")
+    return (
+        bool(bare)
+        and not bare.startswith((".", "//", "$", "{", "}", "(", ")", "@!"))
+        and (bare.endswith(";") or bare.startswith("@"))
     )
 
 

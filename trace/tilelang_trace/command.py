@@ -8,6 +8,7 @@ import tempfile
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,8 @@ def run(wanted: Wanted) -> int:
 
     if wanted.reduced is not None:
         return _reduce(wanted)
+    if wanted.target is not None and "," in wanted.target:
+        return _several(wanted)
     if wanted.kernel.endswith(SAVED):
         trace, error = read(wanted.kernel), None
         if wanted.output is not None:
@@ -35,6 +38,8 @@ def run(wanted: Wanted) -> int:
     else:
         trace, error = _recorded(wanted)
     _check_names(wanted, trace)
+    if wanted.resume is not None:
+        return _resume(wanted, trace)
     _write_files(wanted, trace)
     if wanted.output != "-":
         _show(wanted, trace)
@@ -44,6 +49,49 @@ def run(wanted: Wanted) -> int:
     if not wanted.pipeline and wanted.compare is None:
         show(trace.remarks, SourceMap(dict(trace.sources)))
     return 0
+
+
+def _several(wanted: Wanted) -> int:
+    """Compare what a kernel becomes for several targets; the first error ends it."""
+    if any((wanted.output, wanted.html, wanted.opened, wanted.perfetto, wanted.reproducer,
+            wanted.compare, wanted.source, wanted.resume)):  # fmt: skip
+        raise click.UsageError("files are written for one target at a time")
+    from tilelang_trace.compare import comparison_text
+
+    assert wanted.target is not None
+    traces = []
+    for target in wanted.target.split(","):
+        trace, error = _recorded(replace(wanted, target=target.strip()), code=True)
+        if error is not None:
+            raise error
+        traces.append(trace)
+    console = _console()
+    for other in traces[1:]:
+        _print(console, comparison_text(traces[0], other, wanted.context))
+    return 0
+
+
+def _resume(wanted: Wanted, trace: Trace) -> int:
+    """Compile edited source, and show it beside what it was."""
+    from tilelang_trace.compare import comparison_text
+    from tilelang_trace.resume import resume
+
+    assert wanted.resume is not None
+    if trace.code("source") is None or not trace.program:
+        raise click.UsageError("this trace holds no source to go on from")
+    try:
+        edited = wanted.resume.read_text(encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"cannot read {wanted.resume}: {error.strerror}") from None
+    made = resume(trace, edited)
+    _write_files(wanted, made)
+    _print(_console(), comparison_text(trace, made, wanted.context))
+    return 0
+
+
+def _console() -> Console:
+    # In a pipe nothing is cut off: a pager or a file has room.
+    return Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
 
 
 def read(path: str) -> Trace:
@@ -59,7 +107,7 @@ def read(path: str) -> Trace:
         raise click.UsageError(f"{path}: {error}") from None
 
 
-def _recorded(wanted: Wanted) -> tuple[Trace, CompileError | None]:
+def _recorded(wanted: Wanted, code: bool = False) -> tuple[Trace, CompileError | None]:
     from tilelang.cli.files import choose
     from tilelang.cli.specialise import specialise
     from tilelang.language.settings import parse_settings
@@ -71,7 +119,7 @@ def _recorded(wanted: Wanted) -> tuple[Trace, CompileError | None]:
     target = resolve(special.target).target
     file = str(chosen.file.path)
     if wanted.output is None:
-        return record(special, target, file, code=wanted.needs_code)
+        return record(special, target, file, code=code or wanted.needs_code)
     # Written as it comes about: what a crash leaves is a trace up to it.
     with _opened(wanted.output) as sink:
         return record(special, target, file, sink, code=wanted.needs_code)
@@ -127,6 +175,11 @@ def _write_files(wanted: Wanted, trace: Trace) -> None:
             _write(wanted.reproducer, write_reproducer(trace, start))
         except ValueError as error:
             raise click.UsageError(str(error)) from None
+    if wanted.source is not None:
+        source = trace.code("source")
+        if source is None:
+            raise click.UsageError("this trace holds no generated source")
+        _write(wanted.source, source.text)
     if wanted.html is not None or wanted.opened:
         from tilelang_trace.html.page import page_of
 
@@ -148,8 +201,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _show(wanted: Wanted, trace: Trace) -> None:
-    # In a pipe nothing is cut off: a pager or a file has room.
-    console = Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
+    console = _console()
     if wanted.compare is not None:
         from tilelang_trace.compare import comparison_text
 

@@ -114,11 +114,23 @@ def comparison_text(first: Trace, second: Trace, context: int = 3) -> Iterator[T
         told = structure(parted.first, parted.second).summary()
         yield Text(f"they first differ {where}: {plain(told)}", "bold yellow")
         yield from _changes(difference(parted.first, parted.second, context, by_structure=True))
+    yield from _source_changes(first, second, context)
     yield Text()
     width = max(len(c.what) for c in found.costs)
     yield Text(f"{'':{width}}  {'1':>12} {'2':>12}", "dim")
     for cost in found.costs:
         yield _cost(cost, width)
+
+
+def _source_changes(first: Trace, second: Trace, context: int) -> Iterator[Text]:
+    """How generated source differs where the passes gave the same."""
+    a, b = first.code("source"), second.code("source")
+    if a is None or b is None or a.text == b.text or compare(first, second).parted is not None:
+        return
+    yield Text("the generated source differs", "bold yellow")
+    yield from _changes(
+        difference(Step("", a.lines), Step("", b.lines), context, by_structure=True)
+    )
 
 
 def _values(first: Trace, second: Trace) -> Iterator[Text]:

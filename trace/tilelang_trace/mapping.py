@@ -60,7 +60,10 @@ def effective(code: Code) -> Iterator[Line]:
         text = line.text
         match code.kind:
             case "source":
-                keep = bool(text.strip()) and not text.lstrip().startswith(("#include", "#define"))
+                bare = text.strip()
+                keep = bool(bare) and not bare.startswith(("#include", "#define"))
+                if code.language == "llvm":
+                    keep = text.startswith("  ")
             case "ptx":
                 keep = _PTX.match(text) is not None
             case "sass":

@@ -240,7 +240,7 @@ def _ir_names(text: str) -> Iterator[str]:
 def pipeline_text(trace: Trace) -> Iterator[Text]:
     """The answer in one screen."""
     found = pipelines(trace)
-    yield Text.assemble((plain(trace.kernel), "bold"), f" for {trace.target}")
+    yield Text.assemble((plain(trace.kernel), "bold"), plain(f" for {trace.target}"))
     if not found:
         yield Text("no loop of this kernel is T.Pipelined: nothing is copied ahead")
     for one in found:

@@ -16,7 +16,7 @@ from tilelang.target import Target
 from tilelang.version import VERSION
 from tilelang_diagnostics import CompileError, Diagnostic, SourceMap
 from tilelang_trace.columns import columns_of, layout_shots, resources_of
-from tilelang_trace.decisions import Decisions
+from tilelang_trace.decisions import Decisions, chosen_instructions
 from tilelang_trace.model import Code, Failure, LayoutShot, Line, Part, Resources, Step, Trace
 from tilelang_trace.ndjson import Writer
 from tilelang_trace.phases import phase_of
@@ -93,8 +93,11 @@ class Recorder:
         started = time.perf_counter()
         self.running = None
         decided, remarks = self._decisions.since(context)
+        lines = self._lines(func)
+        if self.steps and lines is not self.steps[-1].lines:
+            decided += chosen_instructions(self.steps[-1].lines, lines)
         self._add(Step(
-            name, self._lines(func), seconds, _reason(name), phase_of(name), self._attempt,
+            name, lines, seconds, _reason(name), phase_of(name), self._attempt,
             _resident(), decided, remarks,
         ))  # fmt: skip
         self.spent += time.perf_counter() - started
@@ -130,7 +133,7 @@ class Recorder:
         started = time.perf_counter()
         if self._code:
             self._begin("disassemble")
-            codes = columns_of(artifact, self._target)
+            codes = columns_of(artifact, self._target, self._printed[0])
             self._keep(self.codes, codes, lambda w, x: w.code(x))
             self._keep(
                 self.resources, resources_of(artifact, self._target, codes),
@@ -185,8 +188,9 @@ class Recorder:
         self, kept: list[Any], new: Sequence[Any], write: Callable[[Writer, Any], object]
     ) -> None:
         kept[:] = new
-        for one in new if self._writer is not None else ():
-            write(self._writer, one)
+        if self._writer is not None:
+            for one in new:
+                write(self._writer, one)
 
     def _texts(self) -> tuple[tuple[str, str], ...]:
         """The text of every Python file a line comes from."""

@@ -56,7 +56,8 @@ def write_reproducer(trace: Trace, name: str) -> str:
     shown = "\n".join(f"#   {line}" for line in _plain(given).splitlines())
     return _FILE.format(
         title=_one_line(f"{trace.kernel} for {trace.target}, from {name} on{why}"),
-        version=trace.version, input=shown, program=program, name=name, mark=digest(given),
+        version=_one_line(trace.version), input=shown, program=program, name=name,
+        mark=digest(given),
     )  # fmt: skip
 
 

@@ -22,7 +22,10 @@ Fate = Literal["kept", "moved", "renamed", "changed", "gone", "new"]
 _TOKEN: Final = re.compile(r"[A-Za-z_][\w.]*|\d[\w.]*|\s+|.")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _BOUND: Final = re.compile(r"\s*(\w+) = ")
-_WORDS: Final = frozenset("for in if elif else while with as def return pass and or not".split())
+_WORDS: Final = frozenset(
+    {"for", "in", "if", "elif", "else", "while", "with", "as", "def", "return", "pass", "and",
+     "or", "not"}
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Structure:
     def summary(self) -> str:
         """`3 moved, 2 changed, +4 −1, i0_1 → i0`."""
         parts = [f"{n} {word}" for word in ("moved", "renamed", "changed")
-                 if (n := self.count(word))]  # type: ignore[arg-type]  # fmt: skip
+                 if (n := self.count(word))]  # fmt: skip
         new, gone = self.count("new"), self.count("gone")
         if new or gone:
             parts.append(f"+{new} −{gone}")

@@ -82,7 +82,8 @@ def trace_text(
 def _title(trace: Trace) -> Text:
     values = ", ".join(f"{name}={value}" for name, value in trace.values)
     return Text.assemble(
-        (plain(trace.kernel), "bold"), f" from {plain(_short(trace.file))} for {trace.target}",
+        (plain(trace.kernel), "bold"),
+        plain(f" from {_short(trace.file)} for {trace.target}"),
         (f"  {plain(values)}", "dim") if values else "",
     )  # fmt: skip
 
@@ -90,16 +91,16 @@ def _title(trace: Trace) -> Text:
 def _header(step: Step, changes: Difference) -> Text:
     counts = f"+{changes.added} −{changes.removed}" if changes else "no change"
     found = changes.structure
-    said = [f"{n} {word}" for word in ("moved", "renamed") if found and (n := found.count(word))]  # type: ignore[arg-type]
+    said = [f"{n} {word}" for word in ("moved", "renamed") if found and (n := found.count(word))]
     if found is not None and found.renames:
         pairs = [f"{plain(a)} → {plain(b)}" for a, b in found.renames[:2]]
         more = len(found.renames) - len(pairs)
         said.append(", ".join(pairs) + (f" and {more} more" if more else ""))
     more_text = f" · {', '.join(said)}" if said else ""
     return Text.assemble(
-        ("── ", "dim"), (step.name, "bold" if changes else "dim"),
+        ("── ", "dim"), (plain(step.name), "bold" if changes else "dim"),
         (f" · {duration(step.seconds)} · {counts}{more_text}", ""),
-        (f"  {step.reason}", "dim italic"),
+        (f"  {plain(step.reason)}", "dim italic"),
     )  # fmt: skip
 
 
@@ -137,9 +138,7 @@ def _row(row: Row, grep: re.Pattern[str] | None) -> Text:
     return text
 
 
-def _matches(
-    step: Step, changes: Difference, sources: SourceMap, grep: re.Pattern[str]
-) -> bool:
+def _matches(step: Step, changes: Difference, sources: SourceMap, grep: re.Pattern[str]) -> bool:
     """Whether a changed line, its Python, a decision or the name of the pass matches."""
     if grep.search(step.name) or any(grep.search(d.text) for d in step.decisions):
         return True
@@ -170,7 +169,7 @@ def _summary(trace: Trace) -> Text:
     slowest = max(trace.steps, key=lambda s: s.seconds, default=None)
     text = f"{count} passes, {changed} changed something, {duration(trace.seconds)}"
     if slowest is not None and slowest.seconds:
-        text += f"; the slowest was {slowest.name} with {duration(slowest.seconds)}"
+        text += f"; the slowest was {plain(slowest.name)} with {duration(slowest.seconds)}"
     return Text(text, "bold")
 
 

@@ -61,19 +61,19 @@ def timing_text(trace: Trace) -> Iterator[Text]:
     found = entries(trace)
     total = sum(e.seconds for e in found)
     longest = max((e.seconds for e in found), default=0.0)
-    width = max((len(e.name) for e in found), default=4)
+    width = max((len(plain(e.name)) for e in found), default=4)
     phase = ""
-    yield Text(f"{plain(trace.kernel)} for {trace.target}: {duration(total)}", "bold")
+    yield Text(f"{plain(trace.kernel)} for {plain(trace.target)}: {duration(total)}", "bold")
     for entry in found:
         if entry.phase != phase:
             phase = entry.phase
             spent = sum(e.seconds for e in found if e.phase == phase)
-            yield Text(f"{phase}  {duration(spent)}", "bold blue")
+            yield Text(f"{plain(phase)}  {duration(spent)}", "bold blue")
         bar = "█" * round(_BAR * entry.seconds / longest) if longest else ""
         share = 100 * entry.seconds / total if total else 0
         memory = f"{entry.resident / 2**20:7.0f} MB" if entry.resident else " " * 10
         mark = "●" if entry.changed else " "
-        row = f"  {mark} {entry.name:<{width}} {duration(entry.seconds):>8} {share:5.1f}%"
+        row = f"  {mark} {plain(entry.name):<{width}} {duration(entry.seconds):>8} {share:5.1f}%"
         yield Text.assemble(row, memory, "  ", (bar, "green"))
 
 

@@ -28,9 +28,11 @@ class Wanted:
     reproducer: Path | None = None
     start: str | None = None
     reduced: Path | None = None
+    source: Path | None = None
+    resume: Path | None = None
 
     @property
     def needs_code(self) -> bool:
         """Whether machine code is to be made: the passes alone are shown sooner."""
         return any((self.output, self.html, self.opened, self.pipeline, self.compare,
-                    self.timed, self.perfetto))  # fmt: skip
+                    self.timed, self.perfetto, self.source, self.resume))  # fmt: skip

@@ -30,13 +30,16 @@ class Action:
 
 
 def code_actions(request: Request) -> tuple[Action, ...]:
-    """The actions for every finding that touches the range."""
-    return tuple(
+    """The actions for every finding that touches the range, then rewrites that fit the place."""
+    from tilelang_lsp.features.refactorings import refactorings
+
+    found = tuple(
         action
         for diagnostic in request.findings or request.analysis.diagnostics
         if _touches(request, diagnostic.span)
         for action in _actions(request, diagnostic)
     )
+    return (*found, *refactorings(request))
 
 
 FEATURE = Feature("textDocument/codeAction", code_actions, "current")

@@ -42,9 +42,10 @@ def _links(path: str, number: int, line: str) -> Iterator[Link]:
         return
     comment = line.find("#")
     for match in _LINK.finditer(line):
-        span = Span(path, number, match.start() + 1, number, match.end() + 1)
+        text = match[0].rstrip(".,;")
+        span = Span(path, number, match.start() + 1, number, match.start() + 1 + len(text))
         if match["url"]:
-            yield Link(span, "", match["url"].rstrip(".,;"), "open in the browser")
+            yield Link(span, "", text, "open in the browser")
         elif 0 <= comment < match.start() and (page := page_file(match["code"])):
             yield Link(span, page, "", f"explain {match['code']}")
     for ignored in _IGNORED.finditer(line):

@@ -1,4 +1,4 @@
-"""textDocument/hover: what a name is, what became of a call, what the language says of its names."""
+"""textDocument/hover: what a name is, what became of a call, what the language says of a name."""
 
 from __future__ import annotations
 

@@ -55,6 +55,8 @@ FEATURE = Feature("textDocument/inlayHint", _answer, "fresh")
 
 def _fitting(row: list[Hint]) -> Iterator[Hint]:
     """The hints of one line in the room there is: the least important are shortened or left out."""
+    if sum(len(hint.label) for hint in row) <= LONGEST_LABEL:
+        return iter(row)
     room = LONGEST_LABEL
     kept: dict[int, Hint] = {}
     for number, hint in sorted(enumerate(row), key=lambda item: _ORDER[item[1].kind]):

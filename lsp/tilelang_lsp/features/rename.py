@@ -35,7 +35,7 @@ class Renaming:
 def prepare(request: Request) -> Renameable | None:
     """The name at the position, if it can be renamed."""
     symbol = request.analysis.symbol_at(request.line, request.column)
-    span = symbol and symbol.at(request.line, request.column)
+    span = None if symbol is None else symbol.at(request.line, request.column)
     if symbol is None or span is None or not _is_name(request, span, symbol.name):
         return None
     return Renameable(span, symbol.name)

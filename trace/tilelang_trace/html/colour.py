@@ -22,11 +22,11 @@ _LETTERS: Final[tuple[tuple[_TokenType, str], ...]] = (
 )  # fmt: skip
 
 
-class _Assembly(RegexLexer):
+class _Assembly(RegexLexer):  # type: ignore[misc]  # Pygments has no types
     """PTX and machine code: opcodes, registers, numbers, labels."""
 
     name = "tilelang assembly"
-    tokens: Final = {  # noqa: RUF012  # what Pygments reads
+    tokens: Final = {
         "root": [
             (r"//.*|/\*.*?\*/", Comment),
             (r"\"[^\"\n]*\"", String),
@@ -83,5 +83,3 @@ def _encoded(runs: Sequence[tuple[str, int]], length: int) -> str:
     while joined and joined[-1][0] == "_":
         joined.pop()
     return "".join(f"{letter}{n}" for letter, n in joined)
-
-

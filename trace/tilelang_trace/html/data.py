@@ -34,8 +34,8 @@ Json = dict[str, Any]
 def page_data(trace: Trace) -> Json:
     """Plain JSON values."""
     tables = _Tables()
-    files = [
-        [name, tables.document([Line(t) for t in text.split("\n")], "python")]
+    files: list[tuple[str, int]] = [
+        (name, tables.document([Line(t) for t in text.split("\n")], "python"))
         for name, text in trace.sources
     ]
     tables.files = {name: n for n, (name, _) in enumerate(trace.sources)}

@@ -125,7 +125,7 @@ const app = {
       const found = hitsIn(step.document);
       hits += found;
       const title = step.attempt ? `${step.phase}, attempt ${step.attempt + 1}` : step.phase;
-      if (title !== phase) { phase = title; nodes.push(make("li", { role: "presentation" }, make("h2", {}, phase))); }
+      if (title !== phase) { phase = title; nodes.push(make("li", {}, make("h2", {}, phase))); }
       const bar = make("span", { class: "bar" });
       bar.style.transform = `scaleX(${step.seconds / longest})`;
       nodes.push(make("li", {}, make("button", {
@@ -255,7 +255,11 @@ function start() {
     if (action) { action(); event.preventDefault(); }
   });
   const splitter = $("splitter"), side = document.querySelector("aside");
-  const widen = (width) => { side.style.width = `${Math.min(Math.max(width, 120), innerWidth / 2)}px`; app.lists.forEach((l) => l.draw()); };
+  const widen = (width) => {
+    side.style.width = `${Math.min(Math.max(width, 120), innerWidth / 2)}px`;
+    splitter.setAttribute("aria-valuenow", String(side.offsetWidth));
+    app.lists.forEach((l) => l.draw());
+  };
   splitter.addEventListener("pointerdown", (event) => {
     splitter.setPointerCapture(event.pointerId);
     splitter.onpointermove = (move) => widen(move.clientX);

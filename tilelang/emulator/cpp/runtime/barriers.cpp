@@ -81,7 +81,7 @@ int meet(int id, int count, bool holds, bool waits, int line) {
   settle_suspect();
   if (id < 0 || id >= barrier_limit)
     reject("barrier", "there is no barrier " + std::to_string(id) + ": a block has 16", line);
-  if (count < 0 || count % 32 != 0)
+  if (count < 0 || count % warp_lanes != 0)
     reject("barrier",
            "barrier " + std::to_string(id) + " is for " + std::to_string(count) +
                " threads, which is no number of whole warps",

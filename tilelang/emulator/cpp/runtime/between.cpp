@@ -356,6 +356,7 @@ void fence_device(const Fiber& fiber) {
   if (!checking() || is_alone) return;
   settle_suspect();
   fence_of[size_t(fiber.number)] = {this_step(), heard_at(fiber.number)};
+  next_step();
 }
 
 }  // namespace tl::emulator

@@ -104,8 +104,8 @@ void prepare(Fiber& fiber, int number, const Launch& launch, Index index) {
   const Index size = launch.block;
   const unsigned n = unsigned(number);
   fiber.number = number;
-  fiber.warp = number / 32;
-  fiber.lane = number % 32;
+  fiber.warp = number / warp_lanes;
+  fiber.lane = number % warp_lanes;
   fiber.finished = false;
   fiber.barrier_id = -1;
   fiber.mbarrier = nullptr;
@@ -143,7 +143,7 @@ bool run_block(const Launch& launch, Index index) {
   reset_mbarriers();
   reset_bulk();
   reset_wgmma();
-  reset_warps((threads + 31) / 32);
+  reset_warps((threads + warp_lanes - 1) / warp_lanes);
   forget_shared_memory();
   begin_block_check(threads);
   begin_block_between(index.x + uint64_t(launch.grid.x) * (index.y + uint64_t(launch.grid.y) * index.z));

@@ -68,6 +68,9 @@ struct Fiber {
   std::vector<HeldRegisters> held;
 };
 
+// 32, but for processors whose warps are waves of 64; a mask has a bit for each.
+extern int warp_lanes;
+
 // Of the block that runs in this process.
 struct Block {
   std::vector<Fiber*> fibers;
@@ -92,7 +95,7 @@ void make_ready(Fiber* fiber);
 // Called once when all lanes of `mask` have come: `lanes[i]` is what lane i brought, null for
 // lanes that take no part. `what` tells one kind of meeting from another.
 using Combine = void (*)(void* const* lanes);
-void warp_together(uint32_t mask, void* brought, Combine combine, const char* what, int line);
+void warp_together(uint64_t mask, void* brought, Combine combine, const char* what, int line);
 
 // What each part forgets between blocks, and does when a thread ends.
 void reset_barriers();

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "mbarrier.h"
 #include "memory.h"
+#include "report.h"
 
 namespace tl::emulator {
 
@@ -140,12 +141,26 @@ void start(Load load) {
   under_way.push_back(load);
 }
 
+// An H200 stops with an illegal instruction where the innermost coordinate is no multiple of 16
+// bytes, and where a store starts before the tensor (measured: tests/device/golden_hopper.py).
+void check_start(const TensorMap& map, const int* at, bool is_store, int line) {
+  const char* wrong = at[0] * int(map.item) % 16 != 0 ? "starts within 16 bytes" : nullptr;
+  for (int i = 0; is_store && i < map.rank; ++i)
+    if (at[i] < 0) wrong = "starts before the tensor";
+  if (wrong == nullptr) return;
+  Report report("illegal", Site::at_line(line), block.running);
+  report.text("text", std::string(is_store ? "a bulk store that " : "a bulk load that ") + wrong);
+  report.send();
+  abandon_block();
+}
+
 }  // namespace
 
 void bulk_load(void* to, const TensorMap& map, void* barrier, const int* at, int line) {
   Load load{block.running, static_cast<unsigned char*>(to), map,     {},
             nullptr,       box_elements(map) * map.item,    barrier, {},      {},
             line};
+  check_start(map, at, false, line);
   memcpy(load.at, at, sizeof(load.at));
   start(load);
 }
@@ -187,6 +202,7 @@ bool advance_bulk() {
 }
 
 void bulk_store(const void* from, const TensorMap& map, bool adds, const int* at, int line) {
+  check_start(map, at, true, line);
   Fiber& me = *block.running;
   PendingStore store{static_cast<const unsigned char*>(from), map, adds, {}, line, {}};
   memcpy(store.at, at, sizeof(store.at));

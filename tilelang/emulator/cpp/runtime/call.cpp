@@ -22,6 +22,7 @@ Call read_call(const char* path) {
     else if (word == "seed") words >> call.seed;
     else if (word == "check") words >> call.check;
     else if (word == "workers") words >> call.workers;
+    else if (word == "warp") words >> call.warp;
     else if (word == "region") {
       Call::Range range;
       words >> range.offset >> range.bytes >> range.is_written >> range.is_fresh >> range.name;

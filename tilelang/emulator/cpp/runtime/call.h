@@ -7,6 +7,7 @@
 //   seed N              0: first come, first served
 //   check 0|1
 //   workers N           how many blocks run side by side
+//   warp N              the lanes of a warp, 32 or 64
 //   region OFFSET BYTES WRITTEN FRESH NAME
 //   launch SYMBOL GX GY GZ BX BY BZ ARENA COOPERATIVE
 //   pointer REGION      arguments of the launch before it: the n-th region …
@@ -25,6 +26,7 @@ struct Call {
   uint64_t seed = 0;
   bool check = false;
   unsigned workers = 1;
+  int warp = 32;
   struct Range {
     size_t offset, bytes;
     bool is_written, is_fresh;

@@ -153,6 +153,7 @@ int main(int count, char** words) {
   load(call);
   fill_arguments(call);
   set_schedule(call.seed);
+  warp_lanes = call.warp;
   if (call.check) {
     enable_check();
     make_between();

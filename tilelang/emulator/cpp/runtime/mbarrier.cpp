@@ -75,6 +75,8 @@ void mbarrier_init(void* place, int count, int line) {
   settle_suspect();
   if (shared_offset(place, 8) < 0)
     report_not_shared(*block.running, place, 8, Access::write, Site::at_line(line));
+  if (checking() && barriers.count(place) != 0)
+    reject("an mbarrier is initialised that is in use already", line);
   Barrier made;
   made.count = made.pending = count;
   if (checking()) made.made = mark_of(*block.running, Site::at_line(line));

@@ -67,6 +67,7 @@ bool checking() { return enabled; }
 uint32_t this_epoch() { return epoch; }
 uint32_t first_epoch() { return block_epoch; }
 uint32_t this_step() { return step; }
+void next_step() { ++step; }
 uint32_t heard_at(int thread) { return heard[size_t(thread)]; }
 
 void begin_order(int count) {
@@ -183,7 +184,8 @@ void fence_proxy(const Fiber& fiber) {
 }
 
 Mark mark_of(const Fiber& fiber, Site site) {
-  return {epoch, own_clock[size_t(fiber.number)], site, uint16_t(fiber.number)};
+  const uint32_t clock = own_clock.empty() ? 0 : own_clock[size_t(fiber.number)];  // unchecked: none
+  return {epoch, clock, site, uint16_t(fiber.number)};
 }
 
 bool is_before(const Mark& mark, int thread) {

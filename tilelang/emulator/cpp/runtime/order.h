@@ -85,6 +85,8 @@ bool is_fenced(const Mark& mark, const View& view);
 
 // How often threads of this block have waited for each other.
 uint32_t this_step();
+// What happens from here on is in a step of its own.
+void next_step();
 // The step in which a thread last heard of others.
 uint32_t heard_at(int thread);
 

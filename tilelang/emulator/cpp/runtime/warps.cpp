@@ -6,11 +6,15 @@
 
 namespace tl::emulator {
 
+int warp_lanes = 32;
+
 namespace {
 
+uint64_t bit(int lane) { return uint64_t(1) << lane; }
+
 struct Meeting {
-  uint32_t mask = 0, came = 0;
-  void* lanes[32] = {};
+  uint64_t mask = 0, came = 0;
+  void* lanes[64] = {};
   Combine combine = nullptr;
   const char* what = nullptr;
   int line = 0;
@@ -18,7 +22,7 @@ struct Meeting {
 };
 
 struct Warp {
-  uint32_t live = 0;
+  uint64_t live = 0;
   // One for each mask that lanes have come with: most often just one.
   std::vector<Meeting> meetings;
 };
@@ -28,13 +32,13 @@ std::vector<Warp> warps;
 struct Parcel {
   uint64_t value;
   int place;
-  uint32_t result;
+  uint64_t result;
 };
 
 Parcel& parcel(void* const* lanes, int lane) { return *static_cast<Parcel*>(lanes[lane]); }
 
 void combine_shuffle(void* const* lanes) {
-  for (int i = 0; i < 32; ++i) {
+  for (int i = 0; i < warp_lanes; ++i) {
     if (lanes[i] == nullptr) continue;
     Parcel& mine = parcel(lanes, i);
     mine.result =
@@ -43,24 +47,24 @@ void combine_shuffle(void* const* lanes) {
 }
 
 void combine_ballot(void* const* lanes) {
-  uint32_t bits = 0;
-  for (int i = 0; i < 32; ++i)
-    if (lanes[i] != nullptr && parcel(lanes, i).value != 0) bits |= 1u << i;
-  for (int i = 0; i < 32; ++i)
+  uint64_t bits = 0;
+  for (int i = 0; i < warp_lanes; ++i)
+    if (lanes[i] != nullptr && parcel(lanes, i).value != 0) bits |= bit(i);
+  for (int i = 0; i < warp_lanes; ++i)
     if (lanes[i] != nullptr) parcel(lanes, i).result = bits;
 }
 
 void combine_match(void* const* lanes) {
-  for (int i = 0; i < 32; ++i) {
+  for (int i = 0; i < warp_lanes; ++i) {
     if (lanes[i] == nullptr) continue;
     Parcel& mine = parcel(lanes, i);
     mine.result = 0;
-    for (int j = 0; j < 32; ++j)
-      if (lanes[j] != nullptr && parcel(lanes, j).value == mine.value) mine.result |= 1u << j;
+    for (int j = 0; j < warp_lanes; ++j)
+      if (lanes[j] != nullptr && parcel(lanes, j).value == mine.value) mine.result |= bit(j);
   }
 }
 
-Fiber* lane_of(int warp, int lane) { return block.fibers[size_t(warp * 32 + lane)]; }
+Fiber* lane_of(int warp, int lane) { return block.fibers[size_t(warp * warp_lanes + lane)]; }
 
 void complete(int warp, size_t index, const Fiber* except) {
   const Meeting meeting = warps[size_t(warp)].meetings[index];
@@ -69,16 +73,16 @@ void complete(int warp, size_t index, const Fiber* except) {
   if (meeting.combine != nullptr) meeting.combine(meeting.lanes);
   if (meeting.orders) {
     std::vector<Fiber*> members;
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < warp_lanes; ++i)
       if (meeting.came >> i & 1) members.push_back(lane_of(warp, i));
     order_some(members, members);
   }
   if ((meeting.came & warps[size_t(warp)].live) == warps[size_t(warp)].live) converge(warp);
-  for (int i = 0; i < 32; ++i)
+  for (int i = 0; i < warp_lanes; ++i)
     if ((meeting.came >> i & 1) && lane_of(warp, i) != except) make_ready(lane_of(warp, i));
 }
 
-Meeting& meeting_of(Warp& warp, uint32_t mask, size_t& index) {
+Meeting& meeting_of(Warp& warp, uint64_t mask, size_t& index) {
   for (index = 0; index < warp.meetings.size(); ++index)
     if (warp.meetings[index].mask == mask) return warp.meetings[index];
   warp.meetings.emplace_back();
@@ -93,12 +97,12 @@ void reject(const Meeting& meeting, const char* what, int line) {
   abandon_block();
 }
 
-void together(uint32_t mask, void* brought, Combine combine, const char* what, int line,
+void together(uint64_t mask, void* brought, Combine combine, const char* what, int line,
               bool orders) {
   settle_suspect();
   Fiber* me = block.running;
   Warp& warp = warps[size_t(me->warp)];
-  const uint32_t mine = 1u << me->lane;
+  const uint64_t mine = bit(me->lane);
   if (!(mask & mine)) {
     Report report("divergence", Site::at_line(line), me);
     report.text("text", std::string(what) + " in a lane that its own mask leaves out").send();
@@ -122,16 +126,16 @@ void together(uint32_t mask, void* brought, Combine combine, const char* what, i
 
 }  // namespace
 
-void warp_together(uint32_t mask, void* brought, Combine combine, const char* what, int line) {
+void warp_together(uint64_t mask, void* brought, Combine combine, const char* what, int line) {
   together(mask, brought, combine, what, line, false);
 }
-void sync_warp(uint32_t mask, int line) {
+void sync_warp(uint64_t mask, int line) {
   together(mask, nullptr, nullptr, "bar.warp.sync", line, true);
 }
 
 namespace {
 
-uint32_t exchange(uint32_t mask, uint64_t value, int place, Combine combine, const char* what,
+uint64_t exchange(uint64_t mask, uint64_t value, int place, Combine combine, const char* what,
                   int line) {
   Parcel mine{value, place, 0};
   warp_together(mask, &mine, combine, what, line);
@@ -140,27 +144,27 @@ uint32_t exchange(uint32_t mask, uint64_t value, int place, Combine combine, con
 
 }  // namespace
 
-uint32_t shuffle(uint32_t mask, uint32_t value, int place, const char* what, int line) {
-  return exchange(mask, value, place, combine_shuffle, what, line);
+uint32_t shuffle(uint64_t mask, uint32_t value, int place, const char* what, int line) {
+  return uint32_t(exchange(mask, value, place, combine_shuffle, what, line));
 }
-uint32_t ballot(uint32_t mask, bool predicate, int line) {
+uint64_t ballot(uint64_t mask, bool predicate, int line) {
   return exchange(mask, predicate, 0, combine_ballot, "vote.sync", line);
 }
-uint32_t match(uint32_t mask, uint64_t value, int line) {
+uint64_t match(uint64_t mask, uint64_t value, int line) {
   return exchange(mask, value, 0, combine_match, "match.sync", line);
 }
 
 // Lanes run one after the other here, so all that live count as together.
-uint32_t active_mask() { return warps[size_t(block.running->warp)].live; }
+uint64_t active_mask() { return warps[size_t(block.running->warp)].live; }
 
 void reset_warps(int count) {
   warps.assign(size_t(count), Warp());
-  for (size_t i = 0; i < block.fibers.size(); ++i) warps[i / 32].live |= 1u << (i % 32);
+  for (size_t i = 0; i < block.fibers.size(); ++i) warps[i / size_t(warp_lanes)].live |= bit(int(i) % warp_lanes);
 }
 
 void warps_lost(const Fiber& fiber) {
   Warp& warp = warps[size_t(fiber.warp)];
-  warp.live &= ~(1u << fiber.lane);
+  warp.live &= ~bit(fiber.lane);
   for (size_t i = warp.meetings.size(); i-- > 0;)
     if ((warp.meetings[i].came & warp.live) == (warp.meetings[i].mask & warp.live))
       complete(fiber.warp, i, nullptr);

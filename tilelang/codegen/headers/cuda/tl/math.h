@@ -174,6 +174,9 @@ template <class T, class I> TL_DEVICE T bfe(T x, I start, I length) {
   return T((x >> start) & ((T(1) << length) - T(1)));
 }
 
+TL_DEVICE float to_tf32(float x) { return __uint_as_float(tf32_bits(x)); }
+
+#if !defined(__HIP__)
 // --- stated rounding ---
 
 #define TL_ROUNDED2(name, single, twice, mode)                                                  \
@@ -196,11 +199,10 @@ TL_ROUNDED(rd)
 #undef TL_ROUNDED
 #undef TL_ROUNDED2
 
-TL_DEVICE float to_tf32(float x) { return __uint_as_float(tf32_bits(x)); }
-
 TL_DEVICE void dp4a(const int8* a, const int8* b, int* c) {
   const int x = bit_cast<int>(load_elements<4>(a)), y = bit_cast<int>(load_elements<4>(b));
   *c = __dp4a(x, y, *c);
 }
+#endif
 
 }  // namespace tl

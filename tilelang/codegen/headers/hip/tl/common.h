@@ -40,7 +40,9 @@ __device__ __forceinline__ float double2float_rz(double x) {
 }  // namespace hip
 }  // namespace tl
 
+#ifndef __align__
 #define __align__(n) __attribute__((aligned(n)))
+#endif
 #define memcpy __builtin_memcpy
 #define __int_as_float(x) __builtin_bit_cast(float, int(x))
 #define __uint_as_float(x) __builtin_bit_cast(float, unsigned(x))

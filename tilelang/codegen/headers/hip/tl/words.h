@@ -15,7 +15,9 @@
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+
+#define __align__(n) __attribute__((aligned(n)))
 
 typedef __SIZE_TYPE__ size_t;
 
@@ -81,8 +83,14 @@ static __device__ __forceinline__ int __clz(int x) {
 static __device__ __forceinline__ int __clzll(long long x) {
   return x == 0 ? 64 : __builtin_clzll((unsigned long long)(x));
 }
-static __device__ __forceinline__ unsigned __umulhi(unsigned a, unsigned b) {
-  return unsigned((unsigned long long)(a) * b >> 32);
+static __device__ __forceinline__ unsigned __float2uint_rn(float x) {
+  return unsigned(__builtin_rintf(x));
+}
+static __device__ __forceinline__ unsigned atomicAnd(unsigned* place, unsigned x) {
+  return __hip_atomic_fetch_and(place, x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+static __device__ __forceinline__ unsigned atomicOr(unsigned* place, unsigned x) {
+  return __hip_atomic_fetch_or(place, x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
 #include <tl/functions.h>

@@ -44,12 +44,12 @@ void memory_fence(int line);
 // --- warps (PTX ISA, bar.warp, shfl, vote, match, redux) ---
 
 // The value of lane `place`, the lane's own where that one takes no part.
-uint32_t shuffle(uint32_t mask, uint32_t value, int place, const char* what, int line);
+uint32_t shuffle(uint64_t mask, uint32_t value, int place, const char* what, int line);
 // One bit for each lane whose predicate holds, or whose value is the same.
-uint32_t ballot(uint32_t mask, bool predicate, int line);
-uint32_t match(uint32_t mask, uint64_t value, int line);
-void sync_warp(uint32_t mask, int line);
-uint32_t active_mask();
+uint64_t ballot(uint64_t mask, bool predicate, int line);
+uint64_t match(uint64_t mask, uint64_t value, int line);
+void sync_warp(uint64_t mask, int line);
+uint64_t active_mask();
 
 // --- matrices (PTX ISA, ldmatrix, stmatrix; mma is in mma_rows.h) ---
 

@@ -69,7 +69,7 @@ TL_SHUFFLES_AS(float)
 #undef TL_SHUFFLE_AS
 
 static inline unsigned __ballot_sync(unsigned mask, int predicate, TL_HERE) {
-  return tl::emulator::ballot(mask, predicate != 0, line);
+  return unsigned(tl::emulator::ballot(mask, predicate != 0, line));
 }
 static inline int __any_sync(unsigned mask, int predicate, TL_HERE) {
   return __ballot_sync(mask, predicate, line) != 0;
@@ -77,10 +77,10 @@ static inline int __any_sync(unsigned mask, int predicate, TL_HERE) {
 static inline int __all_sync(unsigned mask, int predicate, TL_HERE) {
   return __ballot_sync(mask, !predicate, line) == 0;
 }
-static inline unsigned __activemask() { return tl::emulator::active_mask(); }
+static inline unsigned __activemask() { return unsigned(tl::emulator::active_mask()); }
 template <class T>
 static inline unsigned __match_any_sync(unsigned mask, T value, TL_HERE) {
-  return tl::emulator::match(mask, value, line);
+  return unsigned(tl::emulator::match(mask, value, line));
 }
 template <class T>
 static inline unsigned __match_all_sync(unsigned mask, T value, int* agree, TL_HERE) {

@@ -1,0 +1,101 @@
+"""What is read again after an edit, and that the result is that of reading everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.lsp import eight_kernels, session
+from tests.lsp.asking import PATH
+from tests.support.markers import kernel_text
+from tilelang_lsp import analysis as module
+from tilelang_lsp.analysis import Analyser, analyse
+from tilelang_lsp.model import Analysis
+from tilelang_lsp.options import Options
+
+TWO = kernel_text("""
+    BLOCK = 32
+
+    @T.macro
+    def double(x):
+        x[0] = x[0] * 2
+
+    # before the first
+    @T.prim_func
+    def first(A: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as bx:
+            s = T.alloc_shared((BLOCK,), "float32")
+            double(A)
+
+    @T.prim_func
+    def second(B: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as bx:
+            t = T.alloc_shared((BLOCK,), "float32")
+            double(B)
+            T.copy(missing, t)
+""")
+
+
+def normal(found: Analysis) -> Analysis:
+    """Uses and facts in one order: in which parts were read does not matter."""
+    symbols = tuple(replace(s, uses=tuple(sorted(s.uses))) for s in found.symbols)
+    return replace(found, symbols=symbols, facts=tuple(sorted(found.facts, key=repr)))
+
+
+def after(before: str, now: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...] | None:
+    """The definitions read for the second text; None for all."""
+    asked: list[tuple[str, ...] | None] = []
+    real = module._read
+
+    def noting(source: object, options: object, owners: object = None) -> object:
+        asked.append(owners)  # type: ignore[arg-type]
+        return real(source, options, owners)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "_read", noting)
+    analyser = Analyser()
+    analyser.analyse(before, PATH, Options())
+    found = analyser.analyse(now, PATH, Options())
+    monkeypatch.undo()
+    assert normal(found) == normal(analyse(now, PATH))
+    return asked[-1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "read"),
+    [
+        ("t = T.alloc_shared((BLOCK,)", "t = T.alloc_shared((8,)", ("second",)),
+        ("s = T.alloc_shared((BLOCK,)", "s = T.alloc_shared((\n  8,)", ("first",)),
+        ("double(A)", "double(A", ("first",)),
+        ("T.copy(missing, t)", "", ("second",)),
+        ("# before the first", "\n\n\n# before the first", ()),
+        ("# before the first", "# before it", None),
+        ("BLOCK = 32", "BLOCK = 16", None),
+        ("x[0] * 2", "x[0] * 3", None),
+        ("x[0] = x", "\n    x[0] = x", None),
+        ("def second", "def third", None),
+        ("BLOCK = 32", "BLOCK = 32\nMORE = 1", None),
+    ],
+)
+def test_only_what_an_edit_touches_is_read_again(
+    old: str, new: str, read: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert after(TWO, TWO.replace(old, new, 1), monkeypatch) == read
+
+
+def test_other_options_read_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    analyser = Analyser()
+    analyser.analyse(TWO, PATH, Options())
+    found = analyser.analyse(TWO, PATH, Options(values={"BLOCK": 1}, targets=("cuda:sm_80",)))
+    assert normal(found) == normal(analyse(TWO, PATH, Options({"BLOCK": 1}, ("cuda:sm_80",))))
+
+
+def test_a_typing_session_gives_what_reading_everything_gives(full: bool) -> None:
+    text = eight_kernels()
+    analyser = Analyser()
+    analyser.analyse(text, PATH, Options())
+    step = 1 if full else 7
+    for number, (_, now) in enumerate(session(text, 300 if full else 84)):
+        found = analyser.analyse(now, PATH, Options())
+        if number % step == 0:
+            assert normal(found) == normal(analyse(now, PATH)), number

@@ -1,0 +1,212 @@
+"""Rewrites that are offered where they fit, and the patterns that completion puts in."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.lsp.asking import analysis_of, ask, in_launch, looked_into, without_cursor
+from tests.support.markers import kernel_text
+from tilelang_diagnostics import apply_edits
+from tilelang_lsp.features import code_actions, completion
+from tilelang_lsp.features.snippets import SNIPPETS
+
+
+def rewritten(text: str, title: str, **more: Any) -> str | None:
+    """The text after the action of this title at `$0`; None where it is not offered."""
+    found = [a for a in ask(code_actions.FEATURE, text, **more) if a.title == title]
+    source, _, _ = without_cursor(kernel_text(text))
+    return apply_edits(source, found[0].edits) if found else None
+
+
+TITLE_ASYNC = "make this copy asynchronous, and wait for it here"
+TITLE_LOOP = "copy ahead: make this loop a pipeline of 2 stages"
+TITLE_PAD = "pad the rows to avoid bank conflicts"
+
+
+def test_a_copy_becomes_asynchronous() -> None:
+    text = in_launch("s = T.alloc_shared((32, 64), 'float16')\nT.co$0py(A[0, 0], s)\nT.clear(s)")
+    found = rewritten(text, TITLE_ASYNC)
+    assert found is not None
+    assert "        T.async_copy(A[0, 0], s)\n        T.ptx_wait_group(0)\n" in found
+    errors = [d for d in analysis_of(found).diagnostics if d.is_error]
+    assert errors == []
+
+
+@pytest.mark.parametrize(
+    "call", ["T.copy(A, C)", "T.copy(s, A)", "T.clear(s)", "x = T.copy", "T.copy(A[0, 0], f)"]
+)
+def test_no_other_copy_does(call: str) -> None:
+    head = "s = T.alloc_shared((32, 64), 'float16')\nf = T.alloc_fragment((32, 64), 'float16')\n"
+    assert rewritten(in_launch(f"{head}{call}$0"), TITLE_ASYNC) is None
+
+
+def test_a_serial_loop_becomes_a_pipeline() -> None:
+    text = in_launch(
+        "s = T.alloc_shared((32, 64), 'float16')\n"
+        "for k in $0T.serial(4):\n    T.copy(A[k * 32, 0], s)\n    T.copy(s, C[0, 0])"
+    )
+    found = rewritten(text, TITLE_LOOP)
+    assert found is not None
+    assert "for k in T.Pipelined(4, num_stages=2):" in found
+    assert [d for d in analysis_of(found).diagnostics if d.is_error] == []
+
+
+@pytest.mark.parametrize("header", ["for k in T.Parallel(4):", "for k in T.serial(4):"])
+def test_loops_without_copies_do_not(header: str) -> None:
+    assert rewritten(in_launch(f"$0{header}\n    T.clear(C)"), TITLE_LOOP) is None
+
+
+def test_a_fragment_is_cleared() -> None:
+    found = rewritten(in_launch("acc = $0T.alloc_fragment((8, 8), 'float32')"), "add T.clear(acc)")
+    assert found is not None and found.rstrip().endswith("        T.clear(acc)")
+
+
+def test_not_twice() -> None:
+    text = in_launch("acc = $0T.alloc_fragment((8, 8), 'float32')\nT.clear(acc)")
+    assert rewritten(text, "add T.clear(acc)") is None
+
+
+def test_a_tile_with_conflicts_is_padded() -> None:
+    text = in_launch("""
+        T.annotate_layout({})
+        s = T.alloc_$0shared((64, 64), "float32")
+        f = T.alloc_fragment((64, 64), "float32")
+        T.annotate_layout({s: T.Layout((64, 64), lambda i, j: i * 64 + j)})
+        for i, j in T.Parallel(64, 64):
+            s[j, i] = f[i, j]
+        T.copy(s, C[0:64, :])
+    """).replace("        T.annotate_layout({})\n", "")
+    source = kernel_text(text.replace("$0", ""))
+    insights = looked_into(source, "cuda:sm_80")
+    labels = [f.label for f in insights.facts if "-way conflicts" in f.label]
+    found = rewritten(text, TITLE_PAD, insights=insights)
+    assert labels, [f.label for f in insights.facts]
+    assert found is not None and 'T.alloc_shared((64, 64 + 8), "float32")' in found
+
+
+def test_selected_statements_become_a_macro() -> None:
+    text = in_launch("s = T.alloc_shared((32, 64), 'float16')\n$0T.copy(A[bx, 0], s)\nT.clear(C)")
+    _, line, _ = without_cursor(kernel_text(text))
+    chosen = {"line": line, "column": 1, "end_line": line + 1, "end_column": 99}
+    found = rewritten(text, "extract a macro", **chosen)
+    assert found is not None
+    body = "    T.copy(A[bx, 0], s)\n    T.clear(C)\n"
+    assert f"@T.macro\ndef extracted(A, C, bx, s):\n{body}" in found
+    assert "        extracted(A, C, bx, s)\n" in found
+    assert [d for d in analysis_of(found).diagnostics if d.is_error] == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "$0x = bx * 2\ny = x + 1\nC[x, y] = 0",  # x is used below
+        "$0for i in T.serial(4):\n    break",
+    ],
+)
+def test_what_cannot_be_a_macro(body: str) -> None:
+    text = in_launch(body)
+    _, line, _ = without_cursor(kernel_text(text))
+    found = rewritten(text, "extract a macro", line=line, column=1, end_line=line, end_column=99)
+    assert found is None
+
+
+def test_nothing_is_extracted_without_a_selection() -> None:
+    assert rewritten(in_launch("T.cl$0ear(C)"), "extract a macro") is None
+
+
+def labels(text: str) -> list[str]:
+    ordered = sorted(ask(completion.FEATURE, text), key=lambda c: (c.order, c.label))
+    return [c.label for c in ordered]
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ("T.gemm(A, A, C, policy=$0)", "T.GemmWarpPolicy.FullCol"),
+        ("s = T.alloc_shared((4,), dtype=$0)", "T.bfloat16"),
+        ("s = T.alloc_shared((4,), $0)", "T.bfloat16"),
+        ("for k in T.Pipelined(4, num_stages=$0)", '"auto"'),
+    ],
+)
+def test_values_of_arguments_come_first(line: str, first: str) -> None:
+    assert labels(in_launch(line))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("for k in T.$0", "Pipelined"), ("with T.$0", "Kernel"), ("T.$0", "copy"),
+        ("s = T.$0", "alloc_shared"), ("s = T.alloc_shared((4,), T.$0)", "float16"),
+    ],
+)  # fmt: skip
+def test_what_fits_the_place_comes_first(line: str, kind: str) -> None:
+    found = ask(completion.FEATURE, in_launch(line))
+    (entry,) = [c for c in found if c.label == kind]
+    assert entry.order == -1
+
+
+def test_decorators() -> None:
+    found = ask(completion.FEATURE, "@T.$0\ndef f(): ...")
+    assert next(c for c in found if c.label == "prim_func").order == -1
+
+
+@pytest.mark.parametrize(("root", "member"), [("A", "shape"), ("T.GemmWarpPolicy", "FullRow")])
+def test_members(root: str, member: str) -> None:
+    text = in_launch(f"x = {root}.$0\nT.clear(C)")
+    analysed = in_launch("T.clear(C)")
+    found = ask(completion.FEATURE, text, analysed)
+    assert member in [c.label for c in found]
+
+
+@pytest.mark.parametrize("name", [s.name for s in SNIPPETS])
+def test_patterns_are_offered_where_they_fit(name: str) -> None:
+    where = next(s.where for s in SNIPPETS if s.name == name)
+    inside = labels(in_launch("T.clear(C)\n$0"))
+    outside = labels(in_launch("T.clear(C)") + "\n$0")
+    assert (name in inside) == (where == "launch")
+    assert (name in outside) == (where == "top")
+
+
+FILLED = """
+    def factory(M=64, N=64, K=64, block_M=64, block_N=64, block_K=32):
+        @T.prim_func
+        def main(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16")):
+            with T.Kernel(1, 1, threads=128) as (bx, by):
+                A_shared = T.alloc_shared((block_M, block_K), "float16")
+                B_shared = T.alloc_shared((block_K, block_N), "float16")
+                C_local = T.alloc_fragment((block_M, block_N), "float32")
+                scores = T.alloc_fragment((block_M, block_N), "float32")
+                peak = T.alloc_fragment((block_M,), "float32")
+                old_peak = T.alloc_fragment((block_M,), "float32")
+                shrink = T.alloc_fragment((block_M,), "float32")
+                block_sum = T.alloc_fragment((block_M,), "float32")
+                total = T.alloc_fragment((block_M,), "float32")
+                scale = 1.0
+                T.fill(peak, -1e30)
+                T.clear(total)
+                T.clear(scores)
+                PLACE
+        return main
+    """
+
+
+def filled(text: str) -> str:
+    """A snippet with its suggestions taken."""
+    named = dict(re.findall(r"\$\{(\d+):([^}]*)\}", text))
+    text = re.sub(r"\$\{\d+:([^}]*)\}", r"\1", text)
+    return re.sub(r"\$(\d+)", lambda m: named.get(m[1], "0" if m[1] == "0" else ""), text)
+
+
+@pytest.mark.parametrize("name", [s.name for s in SNIPPETS])
+def test_patterns_compile_as_they_stand(name: str) -> None:
+    snippet = next(s for s in SNIPPETS if s.name == name)
+    body = filled(snippet.text.replace("{T}", "T"))
+    if snippet.where == "top":
+        text = kernel_text(body)
+    else:
+        indented = body.replace("\n", "\n" + " " * 16)
+        text = kernel_text(FILLED.replace("PLACE", indented))
+    assert [d for d in analysis_of(text).diagnostics if d.is_error] == []

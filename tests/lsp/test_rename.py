@@ -1,0 +1,135 @@
+"""New names for what a kernel binds, and who inlines whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.lsp.asking import analysis_of, ask, in_launch, without_cursor
+from tests.support.markers import kernel_text
+from tilelang_diagnostics import apply_edits
+from tilelang_lsp.features import call_hierarchy, rename
+
+BODY = """
+    s = T.alloc_shared((32, 64), "float16")
+    for k in T.serial(4):
+        T.copy(A[k * 32, 0], s)
+        T.copy(s, C[k * 32, 0])
+"""
+FACTORY = """
+    def factory(block, dtype="float16"):
+        @T.prim_func
+        def main(A: T.Tensor((128, 64), dtype)):
+            with T.Kernel(4) as bx:
+                s = T.alloc_shared((block,), dtype)
+        return main
+
+    made = factory(block=32)
+    """
+
+
+def renamed(text: str, new: str) -> Any:
+    """The text after renaming what is at `$0`; the refusal, or None for what has no new name."""
+    found = ask(rename.RENAME, text, new_name=new)
+    if found is None or found.refused:
+        return found if found is None else found.refused
+    source, _, _ = without_cursor(kernel_text(text))
+    return apply_edits(source, found.edits)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (in_launch(BODY.replace("], s)", "], $0s)")), "s", "tile"),
+        (in_launch(BODY.replace("for k", "for $0k")), "k", "step"),
+        (in_launch(BODY).replace("main(A:", "main($0A:"), "A", "source"),
+        (in_launch(BODY).replace("as bx", "as $0bx"), "bx", "x_block"),
+        (FACTORY.replace("((block,)", "(($0block,)"), "block", "rows"),
+        (FACTORY.replace("factory(block, ", "factory($0block, "), "block", "rows"),
+        (FACTORY.replace("), dtype)):", "), $0dtype)):"), "dtype", "kind"),
+        (in_launch("größe = bx * 2\ny = $0größe + 1"), "größe", "size"),
+    ],
+)
+def test_every_place_gets_the_new_name(text: str, old: str, new: str) -> None:
+    import re
+
+    source, _, _ = without_cursor(kernel_text(text))
+    expected = re.sub(rf"(?<![\w.\"']){old}(?![\w\"'])", new, source)
+    assert renamed(text, new) == expected
+
+
+@pytest.mark.parametrize("text", ["T.co$0py(A, C)", "T.clear(C)  # $0x", "x = $01"])
+def test_what_has_no_name_of_its_own_cannot_be_renamed(text: str) -> None:
+    assert ask(rename.PREPARE, in_launch(text)) is None
+    assert renamed(in_launch(text), "other") is None
+
+
+def test_what_would_be_renamed() -> None:
+    found = ask(rename.PREPARE, in_launch(BODY.replace("], s)", "], $0s)")))
+    assert found.name == "s"
+    assert found.span.end_column - found.span.column == 1
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [("1x", "is no name"), ("for", "is no name"), ("a b", "is no name"), ("k", "another name")],
+)
+def test_names_that_do_not_fit_are_refused(new: str, says: str) -> None:
+    assert says in renamed(in_launch(BODY.replace("], s)", "], $0s)")), new)
+
+
+def test_a_renamed_kernel_says_what_it_said() -> None:
+    text = in_launch(BODY.replace("], s)", "], $0s)"))
+    before = analysis_of(kernel_text(text.replace("$0", ""))).diagnostics
+    assert analysis_of(renamed(text, "tile")).diagnostics == before
+
+
+MACROS = """
+    @T.macro
+    def inner(x):
+        x[0] = 2
+
+    @T.macro
+    def outer(x):
+        inner(x)
+        inner(x)
+
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32")):
+        with T.Kernel(1) as bx:
+            outer(A)
+    """
+
+
+def calls(question: Any, name: str) -> list[tuple[str, list[int]]]:
+    found = question(analysis_of(kernel_text(MACROS)), name)
+    return [(c.other.name, [s.line - 3 for s in c.places]) for c in found]
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "found"),
+    [
+        (call_hierarchy.incoming, "inner", [("outer", [7, 8])]),
+        (call_hierarchy.incoming, "outer", [("main", [13])]),
+        (call_hierarchy.incoming, "main", []),
+        (call_hierarchy.outgoing, "main", [("outer", [13])]),
+        (call_hierarchy.outgoing, "outer", [("inner", [7, 8])]),
+        (call_hierarchy.outgoing, "inner", []),
+    ],
+)
+def test_who_inlines_whom(question: Any, name: str, found: list[Any]) -> None:
+    assert calls(question, name) == found
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "kind"),
+    [
+        ("        $0inner(x)\n        inner", "inner", "macro"), ("def $0outer", "outer", "macro"),
+        ("def $0main", "main", "kernel"),
+    ],
+)  # fmt: skip
+def test_a_hierarchy_starts_at_definitions_and_calls(at: str, name: str, kind: str) -> None:
+    text = MACROS.replace(at.replace("$0", ""), at, 1)
+    (item,) = ask(call_hierarchy.PREPARE, text)
+    assert (item.name, item.kind) == (name, kind)

@@ -1,0 +1,60 @@
+#include <tl/common.h>
+#include <tl/warp.h>
+
+[[kernel, max_total_threads_per_threadgroup(128)]] void row_sums_kernel(const device half* A [[buffer(0)]], device float* B [[buffer(1)]], uint3 threadgroup_position [[threadgroup_position_in_grid]], uint3 thread_position [[thread_position_in_threadgroup]]) {
+  const int bx = int(threadgroup_position.x);
+  const int tx = int(thread_position.x);
+  alignas(16) float tile[32];
+  alignas(16) float sums[4];
+  #pragma clang loop unroll(full)
+  for (int r = 0; r < 4; ++r) {
+    const int i0 = r * 4 + tx / 32;
+    const int i1 = tx % 32 * 8;
+    #pragma clang loop unroll(full)
+    for (int v = 0; v < 8; ++v) {
+      tile[r * 8 + v] = float(bx * 16 + i0 < 37 && tx % 32 * 8 < 200 ? A[(bx * 16 + i0) * 200 + i1 + v] : half(0.0f));
+    }
+  }
+  alignas(16) float sums_part[4];
+  #pragma clang loop unroll(full)
+  for (int slot = 0; slot < 4; ++slot) {
+    sums_part[slot] = 0.0f;
+  }
+  #pragma clang loop unroll(full)
+  for (int r = 0; r < 32; ++r) {
+    sums_part[r / 8] += tile[r];
+  }
+  #pragma clang loop unroll(full)
+  for (int slot = 0; slot < 4; ++slot) {
+    sums_part[slot] += tl::shfl_xor(sums_part[slot], 16, 4294967295u);
+  }
+  #pragma clang loop unroll(full)
+  for (int slot = 0; slot < 4; ++slot) {
+    sums_part[slot] += tl::shfl_xor(sums_part[slot], 8, 4294967295u);
+  }
+  #pragma clang loop unroll(full)
+  for (int slot = 0; slot < 4; ++slot) {
+    sums_part[slot] += tl::shfl_xor(sums_part[slot], 4, 4294967295u);
+  }
+  #pragma clang loop unroll(full)
+  for (int slot = 0; slot < 4; ++slot) {
+    sums_part[slot] += tl::shfl_xor(sums_part[slot], 2, 4294967295u);
+  }
+  #pragma clang loop unroll(full)
+  for (int slot = 0; slot < 4; ++slot) {
+    sums_part[slot] += tl::shfl_xor(sums_part[slot], 1, 4294967295u);
+  }
+  #pragma clang loop unroll(full)
+  for (int r = 0; r < 4; ++r) {
+    sums[r] = sums_part[r];
+  }
+  if (tx % 32 == 0) {
+    #pragma clang loop unroll(full)
+    for (int r = 0; r < 4; ++r) {
+      const int i0 = r * 4 + tx / 32;
+      if (bx * 16 + i0 < 37) {
+        B[bx * 16 + i0] = sums[r];
+      }
+    }
+  }
+}

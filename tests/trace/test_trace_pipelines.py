@@ -1,0 +1,118 @@
+"""Did my pipeline take effect? One screen, from real kernels and from made-up traces."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.trace.recorded import trace_of
+from tilelang.cli import main
+from tilelang.runtime.nvrtc import find_nvrtc
+from tilelang_diagnostics import Diagnostic, Severity, Span
+from tilelang_trace.model import Line, Step, Trace
+from tilelang_trace.pipelines import pipeline_text, pipelines
+
+needs_nvrtc = pytest.mark.skipif(find_nvrtc() is None, reason="NVRTC is not installed")
+
+
+def shown(trace: Trace) -> list[str]:
+    return [line for text in pipeline_text(trace) for line in text.plain.split("\n")]
+
+
+def test_a_pipeline_that_takes_effect() -> None:
+    (found,) = pipelines(trace_of("gemm", "sm_80"))
+    assert (found.verdict, found.asked, found.stages) == ("yes", 3, 3)
+    assert found.versions == (("A_s", 3), ("B_s", 3))
+    assert [(s.kind, dict(s.found)) for s in found.statements] == [
+        ("copy", {"cp.async": 6}), ("copy", {"cp.async": 6}), ("gemm", {"mma": 16}),
+    ]  # fmt: skip
+
+
+def test_it_fits_a_screen() -> None:
+    lines = shown(trace_of("attention", "sm_90a"))
+    assert len(lines) <= 24 and max(map(len, lines)) <= 110
+    assert lines[2].endswith("takes effect  (counted in machine code)")
+
+
+def test_without_machine_code_the_ir_is_counted() -> None:
+    (found,) = pipelines(trace_of("gemm", "sm_80", code=False))
+    assert found.seen_in == "the IR"
+    assert found.verdict == "yes"
+    assert all(s.holds for s in found.statements)
+
+
+ODD = """
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((256, 1001), "float16"), B: T.Tensor((1001, 64), "float16"),
+         C: T.Tensor((256, 64), "float32")):
+    with T.Kernel(4, threads=128) as bx:
+        A_s = T.alloc_shared((64, 32), "float16")
+        B_s = T.alloc_shared((32, 64), "float16")
+        acc = T.alloc_fragment((64, 64), "float32")
+        T.clear(acc)
+        for k in T.Pipelined(32, num_stages=2):
+            T.copy(A[bx * 64, k * 32], A_s)
+            T.copy(B[k * 32, 0], B_s)
+            T.gemm(A_s, B_s, acc)
+        T.copy(acc, C[bx * 64, 0])
+"""
+
+
+@needs_nvrtc
+def test_the_line_that_fell_back_is_named_with_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "odd.py"
+    file.write_text(textwrap.dedent(ODD))
+    assert main(["trace", str(file), "--target", "cuda:sm_80", "--pipeline"]) == 0
+    printed = capsys.readouterr().out.split("\n")
+    assert "takes effect in part" in printed[2]
+    assert any(
+        line.strip() == "✗ async copies: expected of 2 lines, found of 1" for line in printed
+    )
+    fell = next(n for n, line in enumerate(printed) if "odd.py:14" in line)
+    assert "ld.global" in printed[fell] and "cp.async" not in printed[fell]
+    assert "a thread moves 2 bytes at a time, not 4, 8 or 16" in printed[fell + 1]
+
+
+@needs_nvrtc
+def test_a_copy_written_as_a_loop_counts_on_its_own_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "loop.py"
+    loop = "for i, j in T.Parallel(32, 64):\n                B_s[i, j] = B[k * 32 + i, j]"
+    file.write_text(textwrap.dedent(ODD).replace("T.copy(B[k * 32, 0], B_s)", loop))
+    assert main(["trace", str(file), "--target", "cuda:sm_80", "--pipeline"]) == 0
+    line = next(x for x in capsys.readouterr().out.split("\n") if "loop.py:16" in x)
+    assert line.strip().startswith("loop.py:16  B_s[i, j] = B[") and line.endswith("× cp.async")
+
+
+def made(body: str, remarks: tuple[Diagnostic, ...] = ()) -> Trace:
+    head = ["@T.prim_func", "def f(A: T.Tensor((64,), 'float16')):",
+            "    with T.Kernel(1, threads=32) as bx:",
+            "        S = T.alloc_shared((64,), 'float16')"]  # fmt: skip
+    lines = [*head, *textwrap.indent(textwrap.dedent(body).strip(), " " * 8).split("\n")]
+    spans = [Span("k.py", n, 1, n, 9) for n in range(1, len(lines) + 1)]
+    step = Step("emit", tuple(Line(t, s) for t, s in zip(lines, spans, strict=True)))
+    return Trace("f", "k.py", "cuda:sm_80", (step,), remarks=remarks)
+
+
+def test_a_kernel_without_pipelines() -> None:
+    assert shown(made("T.copy(A, S)"))[-1].startswith("no loop of this kernel is T.Pipelined")
+
+
+def test_a_loop_with_nothing_to_copy() -> None:
+    reason = Diagnostic("TL507", Severity.REMARK, "nothing to prefetch", Span("k.py", 5, 1, 5, 9))
+    lines = shown(made("for k in T.Pipelined(4, num_stages=2):\n    S[k] = 0.0", (reason,)))
+    assert "has no effect" in lines[2]
+    assert "no line copies from a tensor to shared memory" in lines[4]
+    assert lines[5].strip() == "nothing to prefetch"
+
+
+def test_a_trace_without_steps() -> None:
+    assert pipelines(Trace("f", "k.py", "cpu", ())) == ()
