@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import sys
@@ -156,6 +157,8 @@ class Measured:
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     memory: list[float] = field(default_factory=list)
+    processor: float = 0.0  # seconds that all processes ran
+    edits: int = 0
 
     def add(self, what: str, seconds: float) -> None:
         self.seconds.setdefault(what, []).append(seconds)
@@ -202,11 +205,13 @@ def measure(name: str, text: str, count: int, options: dict[str, Any]) -> Measur
         found.add("first hints", time.perf_counter() - began)
         client.when("deep", 1)
         found.memory.append(_memory(client.process.pid))
+        before, found.edits = _processor(client.process.pid), count
         for number, (edit, new) in enumerate(session(text, count), 2):
             _one(client, uri, number, edit, text, found)
             text = new
             if number % 25 == 0:
                 found.memory.append(_memory(client.process.pid))
+        found.processor = _processor(client.process.pid) - before
         assert not client.log, "".join(client.log)
     return found
 
@@ -250,28 +255,43 @@ def _position(text: str, offset: int) -> dict[str, int]:
     return {"line": before.count("\n"), "character": offset - (before.rfind("\n") + 1)}
 
 
-def _memory(pid: int) -> float:
-    """Megabytes of a process and all below it."""
-    total, pending = 0.0, [pid]
+def _below(pid: int) -> list[int]:
+    """A process and all that it started, and they in turn."""
+    found, pending = [], [pid]
     while pending:
         one = pending.pop()
+        found.append(one)
+        for children in Path(f"/proc/{one}/task").glob("*/children"):
+            try:
+                pending += [int(child) for child in children.read_text().split()]
+            except OSError:
+                continue
+    return found
+
+
+def _memory(pid: int) -> float:
+    """Megabytes of a process and all below it."""
+    total = 0.0
+    for one in _below(pid):
         try:
             status = Path(f"/proc/{one}/status").read_text()
-            children = Path(f"/proc/{one}/task/{one}/children").read_text().split()
         except OSError:
             continue
         rss = next((line for line in status.split("\n") if line.startswith("VmRSS")), "VmRSS: 0")
         total += int(rss.split()[1]) / 1024
-        pending += [int(child) for child in children]
-        for thread in (
-            Path(f"/proc/{one}/task").iterdir() if Path(f"/proc/{one}/task").exists() else ()
-        ):
-            if thread.name != str(one):
-                try:
-                    pending += [int(c) for c in (thread / "children").read_text().split()]
-                except OSError:
-                    continue
     return total
+
+
+def _processor(pid: int) -> float:
+    """Seconds that a process and all below it have run: busy machines do not change these."""
+    ticks = 0
+    for one in _below(pid):
+        try:
+            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -292,6 +312,8 @@ def table(results: dict[str, Measured]) -> str:
                 f"{name:<20} {what:<22} {len(values):>4} {_ms(statistics.median(values))} "
                 f"{_ms(p95)} {_ms(max(values))}   p95 <= {goal * 1000:.0f} ms: {met}"
             )
+        each = found.processor / max(1, found.edits)
+        rows.append(f"{name:<20} processor time of all processes: {_ms(each)} an edit")
         first, last, most = found.memory[0], found.memory[-1], max(found.memory)
         rows.append(f"{name:<20} memory of all processes: {first:.0f} MB at first, "
                     f"{last:.0f} MB at the end, {most:.0f} MB at most")  # fmt: skip
@@ -326,6 +348,7 @@ def main() -> int:
         for name, text in texts.items()
     }
     print(table(results))
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     if args.peers:
         with tempfile.TemporaryDirectory() as folder:
             for name, text in texts.items():

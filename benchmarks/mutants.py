@@ -6,8 +6,8 @@ Each correct kernel of `tests.emulator.subjects` runs checked and unchecked in 2
 and is accused of nothing. Then every line of its generated source that synchronises, guards or
 swizzles is removed or weakened, one at a time (`tests.emulator.damage`). A mutant that nothing
 catches is equivalent when its output is that of the kernel, bit for bit, on 20 random inputs in 20
-shuffled orders, and `tests.emulator.equivalents` says why. OUT keeps the results; a later run reads
-it, and proves only what is new.
+shuffled orders, and `tests.emulator.equivalents` says why. OUT keeps the results as they come; a
+later run takes from it what is of the same source in the same emulator.
 """
 
 from __future__ import annotations
@@ -32,7 +32,15 @@ from rich.table import Table
 from tests.emulator.damage import Mutant
 from tests.emulator.equivalents import EQUIVALENTS, Equivalent
 from tests.emulator.subjects import SUBJECTS, Subject
-from tests.emulator.verdicts import CAUGHT, INPUTS, SCHEDULES, Original, Verdict, judge
+from tests.emulator.verdicts import (
+    CAUGHT,
+    INPUTS,
+    ORDERS,
+    SCHEDULES,
+    Original,
+    Verdict,
+    judge,
+)
 from tilelang.emulator.toolchain import sources_digest
 
 WANTED: Final = 0.97
@@ -82,6 +90,10 @@ def main(words: Sequence[str] | None = None) -> int:
             found, wrong = run_subject(subject, known, args.jobs, progress)
             outcomes += found
             accused += wrong
+            counts = Counter(o.column for o in found)
+            progress.console.print(f"{subject.name}: {len(found)} mutants, {dict(counts)}")
+            if args.json is not None:
+                _write(args.json, outcomes, accused, [])
     stale = stale_reasons(outcomes, {subject.name for subject in subjects})
     _print(console, outcomes, accused, stale)
     if args.json is not None:
@@ -94,7 +106,6 @@ def run_subject(
 ) -> tuple[list[Outcome], list[str]]:
     """The outcome of each mutant that compiles, and what the kernel itself is accused of."""
     original = Original(subject)
-    accused = [f"{subject.name}: {text}" for text in original.accusations()]
     task = progress.add_task(subject.name, total=len(original.mutants))
 
     def outcome(mutant: Mutant) -> Outcome:
@@ -103,6 +114,7 @@ def run_subject(
         return Outcome(subject.name, mutant, verdict, reason_of(subject.name, mutant))
 
     with ThreadPoolExecutor(jobs) as pool:
+        accused = [said for said in pool.map(original.accusation, ORDERS) if said is not None]
         outcomes = list(pool.map(outcome, original.mutants))
     progress.remove_task(task)
     return [o for o in outcomes if o.verdict.how != "no code"], accused
@@ -143,11 +155,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _known(path: Path | None) -> dict[str, Verdict]:
-    """Proofs of an earlier run: what was equal then, in the same emulator, is so now."""
+    """What an earlier run found."""
     if path is None or not path.exists():
         return {}
     rows = json.loads(path.read_text(encoding="utf-8"))["mutants"]
-    return {r["digest"]: Verdict(r["how"], r["said"]) for r in rows if r["how"] == "equal"}
+    return {r["digest"]: Verdict(r["how"], r["said"]) for r in rows}
 
 
 def _print(
@@ -155,8 +167,8 @@ def _print(
     stale: Sequence[Equivalent],
 ) -> None:  # fmt: skip
     table = Table("kernel", "change", "mutants", *COLUMNS)
-    for column in table.columns[2:]:
-        column.justify = "right"
+    for number in table.columns[2:]:
+        number.justify = "right"
     groups = dict.fromkeys((o.kernel, o.mutant.change.kind) for o in outcomes)
     for kernel, kind in sorted(groups):
         some = [o for o in outcomes if (o.kernel, o.mutant.change.kind) == (kernel, kind)]

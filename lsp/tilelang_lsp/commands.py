@@ -65,10 +65,12 @@ def register(server: TilelangServer) -> None:
         converter = server.converter(document)
         where = converter.location(edit[0])
         changes = {where.uri: [lsp.TextEdit(where.range, edit[1])]}
-        await server.workspace_apply_edit_async(
-            lsp.ApplyWorkspaceEditParams(lsp.WorkspaceEdit(changes=changes), "assume values")
-        )
-        return True
+        edits = lsp.ApplyWorkspaceEditParams(lsp.WorkspaceEdit(changes=changes), "assume values")
+        try:
+            return (await server.workspace_apply_edit_async(edits)).applied
+        except Exception:
+            log.exception("the edit was not taken")
+            return False
 
     for name in _RUNS:
         _register_run(server, name)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from tilelang_diagnostics import SourceMap
@@ -32,7 +31,6 @@ log = logging.getLogger(__name__)
 
 # What a hint waits for the analysis of a keystroke, before the moved ones are given.
 FRESH_SECONDS = 0.045
-REQUEST_FAILED = -32803
 NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
     [
         lsp.NotebookDocumentFilterWithCells(
@@ -74,9 +72,11 @@ class TilelangServer(LanguageServer):
             request = await self._request(document, converter, params)
             found = feature.answer(request)
             if isinstance(found, Renaming) and found.refused:
-                raise JsonRpcException(found.refused, REQUEST_FAILED)  # the editor shows why
+                said = lsp.ShowMessageParams(lsp.MessageType.Warning, found.refused)
+                self.window_show_message(said)
+                return None
             return answers.answer(converter, feature.method, found)
-        except (asyncio.CancelledError, JsonRpcException):
+        except asyncio.CancelledError:
             raise
         except Exception:
             log.exception("%s failed", feature.method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Final
@@ -85,6 +86,68 @@ def test_a_mistake_is_told_at_its_line(run: Run, emulate: Run, file: Path) -> No
     assert "TL731" in done.err and "scale.py:" in done.err
 
 
+@needs_compiler
+def test_json(emulate: Run) -> None:
+    done = emulate("--target", "cuda:sm_80", "--emulate", "--check", "--json", "--schedule",
+                   "shuffle:2")  # fmt: skip
+    assert (done.status, done.err) == (0, "")
+    told = json.loads(done.out)
+    assert list(told) == [
+        "schema", "major", "minor", "kernel", "target", "schedule", "checked", "status", "seconds",
+        "diagnostics", "results", "traffic",
+    ]  # fmt: skip
+    assert told["kernel"] == "scale.py" and told["schedule"] == "shuffle:2" and told["checked"]
+    assert told["diagnostics"] == [] and told["results"][0]["name"] == "B"
+    # 200 floats in and out.
+    assert told["traffic"]["global"] == {"transactions": 50, "minimum": 50}
+    line = next(t for t in told["traffic"]["lines"] if t["space"] == "global")
+    assert list(line) == [
+        "space", "access", "bytes", "requests", "transactions", "minimum", "worst", "ratio",
+        "span", "line", "code",
+    ]  # fmt: skip
+    assert Path(line["span"]["file"]).name == "scale.py"
+    assert json.loads(emulate("--target", "cuda:sm_80", "--emulate", "--json").out)["traffic"] is None
+
+
+@needs_compiler
+def test_json_has_both_sides_of_a_conflict(emulate: Run, file: Path) -> None:
+    text = KERNEL.replace("T.copy(tile, B[bx * 64])", "B[0] = tile[bx]").replace(
+        "return A * 2", "return A"
+    )  # fmt: skip
+    file.write_text(text)
+    done = emulate("--target", "cuda:sm_80", "--emulate", "--check", "--json")
+    told = json.loads(done.out)
+    assert done.status == told["status"] == 1
+    assert told["results"] == [] and told["seconds"] is None and told["traffic"] is None
+    (race,) = (d for d in told["diagnostics"] if d["code"] == "TL735")
+    assert race["span"]["line"] == 12 and "of block (" in race["notes"][0]
+    done = emulate("--emulate", "--target", "cpu", "--json")
+    assert done.status == 1 and json.loads(done.out)["diagnostics"][0]["code"] == "TL817"
+
+
+@needs_compiler
+def test_a_wrong_result_as_json(emulate: Run, file: Path) -> None:
+    file.write_text(KERNEL.replace("return A * 2", "return A * 3"))
+    done = emulate("--target", "cuda:sm_80", "--emulate", "--json")
+    told = json.loads(done.out)
+    assert done.status == 1 and [d["code"] for d in told["diagnostics"]] == ["TL723"]
+    assert told["results"][0]["error"] > told["results"][0]["allowed"]
+
+
+@needs_compiler
+def test_the_costliest_lines_are_shown(emulate: Run, file: Path) -> None:
+    text = KERNEL.replace("A[bx * 64], tile", "A[bx * 64], tile").replace(
+        "tile[i] = tile[i] * 2", "tile[i] = A[(i * 8 + bx) % N]"
+    )
+    file.write_text(text)
+    done = emulate("--target", "cuda:sm_80", "--emulate", "--check", "--no-check", "--set", "N=512")
+    assert done.status == 0, done.err
+    assert "  traffic  shared memory: 32 passes, the least\n" in done.out
+    assert "8.0x  " in done.out and "scale.py:11: a read of 4 bytes a lane, 512 sectors for 64" in (
+        done.out
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
@@ -92,6 +155,7 @@ def test_a_mistake_is_told_at_its_line(run: Run, emulate: Run, file: Path) -> No
         (("--emulate",), 1, "TL817"),
         (("--check",), 2, "add --emulate"),
         (("--schedule", "fifo"), 2, "add --emulate"),
+        (("--json",), 2, "add --emulate"),
         (("--emulate", "--schedule", "sometimes"), 2, "shuffle:SEED"),
     ],
 )

@@ -102,7 +102,7 @@ def test_wrong_values(
 def test_targets(run: Run, eager: Path) -> None:
     sizes = ("--set", "M=3,N=100", "--rep", "1")
     assert "  target   cpu\n" in run("run", "eager.py", *sizes, "--target", "cpu").out
-    done = run("run", "eager.py", *sizes, "--target", "hip:gfx942")
+    done = run("run", "eager.py", *sizes, "--target", "hip:gfx1100")
     assert (done.status, "error[TL807]" in done.err) == (1, True)
     done = run("run", "eager.py", *sizes, "--target", "cudda:sm_90a")
     assert (done.status, "did you mean `cuda`?" in done.err) == (1, True)

@@ -27,6 +27,7 @@ def test_row(op):
 def test_names_are_unique():
     rows = (
         *device_ops.ROWS, *device_ops.MMA_ROWS, *device_ops.HOPPER_ROWS, *device_ops.RANDOM_ROWS,
+        *device_ops.METAL_ROWS,
     )  # fmt: skip
     assert len(rows) == len(device_ops.DEVICE_OPS)
 

@@ -120,7 +120,8 @@ CHANGES: Final = (
 def device_of(prim_func: Any, target: str = TARGET) -> DeviceSource:
     """The source of a kernel."""
     kernel = tilelang.compile(prim_func, target=target, execution_backend="emulator")
-    device: DeviceSource = kernel._built.runner.device
+    runner: Any = kernel._built.runner
+    device: DeviceSource = runner.device
     return device
 
 

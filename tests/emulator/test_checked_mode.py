@@ -14,6 +14,7 @@ from tests.emulator import kernels
 from tests.emulator.damage import device_of, find_line, run_device, with_line
 from tests.emulator.needs import needs_compiler
 from tests.emulator.running import TARGET
+from tests.emulator.test_python_api import turned
 from tests.support.device import device_func
 from tilelang.codegen.cuda import print_cuda
 from tilelang.emulator.call import Region
@@ -148,6 +149,7 @@ def test_impossible_barrier(count: int, text: str) -> None:
             "lacks 128 of 128 arrivals and 0 bytes",
         ),
         (r"tl::mbarrier_arrive_expect_tx.*", "", "lacks 1 of 1 arrivals and -24576 bytes"),
+        (r"\(k / 2 \+ 1\) % 2", "k / 2 % 2", "at an mbarrier for phase 0 (parity 0), which lacks"),
     ],
 )
 def test_mbarriers(pattern: str, instead: str, text: str) -> None:
@@ -166,6 +168,34 @@ def test_mbarriers(pattern: str, instead: str, text: str) -> None:
         launch(with_line(device, number, re.sub(pattern, instead, before)), values, tensors, CHECK)
     (found,) = caught.value.diagnostics
     assert found.code in ("TL733", "TL511") and text in found.message
+
+
+def test_a_divergent_barrier_names_both_places() -> None:
+    prim_func = kernels.reverse()
+    device = device_of(prim_func)
+    first, _ = find_line(device, r"sync_threads")
+    second, text = find_line(device, r"B\[tx\] =")
+    device = with_line(device, first, "if (tx < 128) tl::sync_threads();")
+    device = with_line(device, second, f"if (tx >= 128) tl::sync_threads(); {text.strip()}")
+    apart = next(d for d in found(prim_func, device, reverse_arrays()) if d.code == "TL510")
+    assert apart.message.endswith("the barrier of the block")
+    lines = {line_of(apart), *(line_of(Diagnostic("TL510", apart.severity, "", label.span))
+                               for label in apart.labels)}  # fmt: skip
+    assert lines == {"T.sync_threads()", "B[tx] = tile[N - 1 - tx]"}
+
+
+def test_a_barrier_of_the_grid_that_a_block_leaves_out() -> None:
+    kernel = tilelang.compile(turned, target=TARGET, execution_backend=CHECK)
+    arrays = [np.zeros(500, np.float32), np.zeros(500, np.float32)]
+    kernel(*arrays)
+    runner = kernel._built.runner
+    number, before = find_line(runner.device, r"sync_grid")
+    runner.device = with_line(runner.device, number, f"if (blockIdx.x != 2) {before.strip()}")
+    with pytest.raises(CompileError) as caught:
+        kernel(*arrays)
+    stuck = next(d for d in caught.value.diagnostics if d.code == "TL733")
+    assert "a block waits at the barrier of the grid, and another block has ended" in stuck.message
+    assert line_of(stuck) == "T.sync_grid()"
 
 
 def test_lanes_that_do_different_things() -> None:

@@ -26,6 +26,7 @@ def rank(kernel: str, key: tuple[str, str, int]) -> str:
 
 def test_sample(full: bool) -> None:
     if full:
+        REPORT.unlink(missing_ok=True)
         assert mutants.main(["--json", str(REPORT)]) == 0
         return
     known = {e.key for e in EQUIVALENTS}

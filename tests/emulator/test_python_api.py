@@ -112,10 +112,9 @@ def test_no_schedule(text: str) -> None:
         parse_schedule(text)
 
 
-@pytest.mark.parametrize("target", ["cpu", "hip:gfx942", "metal:apple9"])
-def test_only_code_for_nvidia_is_emulated(target: str) -> None:
+def test_only_code_for_gpus_is_emulated() -> None:
     with pytest.raises(CompileError, match="TL817"):
-        tilelang.compile(turned, target=target, execution_backend="emulator")
+        tilelang.compile(turned, target="cpu", execution_backend="emulator")
 
 
 def test_addresses_are_refused() -> None:

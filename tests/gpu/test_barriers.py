@@ -71,3 +71,49 @@ def test_code_of_some_threads_gets_no_barrier_inside() -> None:
     inside = [barriers(s.then_case) for s in branches]
     assert inside == [1, 0]
     assert barriers(func.body) == 2
+
+
+@T.prim_func
+def looked_up(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32")):
+    """A place nobody knows, of one buffer, and then another buffer."""
+    with T.Kernel(1, threads=64):
+        tx = T.get_thread_binding(0)
+        s = T.alloc_shared((64,), "int32")
+        t = T.alloc_shared((64,), "int32")
+        s[tx] = A[tx]
+        T.sync_threads()
+        other = s[s[tx]]
+        t[tx] = other
+        T.sync_threads()
+        B[tx] = t[63 - tx] + s[tx]
+
+
+def test_an_index_stays_inside_of_its_buffer() -> None:
+    assert barriers(lowered(looked_up.function).body) == 2
+
+
+@T.prim_func
+def handed_over(A: T.Tensor((4, 64), "int32"), B: T.Tensor((4, 64), "int32")):
+    """Two warps write for two others; all meet at named barriers."""
+    with T.Kernel(1, threads=128):
+        tx = T.get_thread_binding(0)
+        s = T.alloc_shared((64,), "int32")
+        lanes = T.alloc_shared((64,), "int32")
+        if tx < 64:
+            for r in T.serial(4):
+                s[tx] = A[r, tx]
+                T.sync_threads(1, 128)
+                T.sync_threads(2, 128)
+        else:
+            for r in T.serial(4):
+                T.sync_threads(1, 128)
+                lanes[tx - 64] = s[127 - tx]
+                T.sync_warp()
+                B[r, tx - 64] = lanes[(tx - 64) ^ 1]
+                T.sync_threads(2, 128)
+
+
+def test_a_named_barrier_of_all_threads_is_enough() -> None:
+    body = lowered(handed_over.function).body
+    found = [op.name for c in collect(body, tirx.Call) if (op := op_of_call(c)) is not None]
+    assert (found.count("sync_threads"), found.count("sync_warp")) == (4, 1)

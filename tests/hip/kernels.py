@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -28,10 +29,10 @@ def scaled(N: int = 1000, dtype: str = "float16") -> Any:
     return main
 
 
-def row_sums(M: int = 33, N: int = 301, dtype: str = "float32") -> Any:
+def row_sums(M: int = 33, N: int = 301, dtype: str = "float32", threads: int = 128) -> Any:
     @T.prim_func
     def main(A: T.Tensor((M, N), dtype), B: T.Tensor((M,), "float32")):
-        with T.Kernel(T.ceildiv(M, 4), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, 4), threads=threads) as bx:
             tile = T.alloc_fragment((4, N), "float32")
             total = T.alloc_fragment((4,), "float32")
             T.copy(A[bx * 4, 0], tile)
@@ -162,7 +163,7 @@ def lanes(width: int = 64) -> Any:
     def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
         with T.Kernel(1, threads=128):
             tx = T.get_thread_binding()
-            B[tx] = T.warp_reduce_sum(A[tx]) + T.shfl_xor(A[tx], 32)
+            B[tx] = T.warp_reduce_sum(A[tx]) + T.shfl_xor(A[tx], 32, width=64)
 
     return main
 
@@ -218,6 +219,9 @@ CASES = (
     Case("scaled_bfloat16", lambda: scaled(dtype="bfloat16"), _normal((1000,), dtype="bfloat16"),
          lambda a: np.tanh(a * 2) + 1, 8e-3),
     Case("row_sums", row_sums, _normal((33, 301), dtype="float32"), lambda a: a.sum(1), 1e-5),
+    # Fewer threads than a wave has lanes, and a wave that is not full.
+    *(Case(f"row_sums_{threads}", partial(row_sums, threads=threads),
+           _normal((33, 301), dtype="float32"), lambda a: a.sum(1), 1e-5) for threads in (32, 96)),
     Case("column_max", column_max, _normal((70, 45), dtype="float32"), lambda a: a.max(0), 0.0),
     Case("softmax", softmax, _normal((37, 200), dtype="float16"), _softmax, 1e-3),
     Case("softmax_bfloat16", lambda: softmax(dtype="bfloat16"),

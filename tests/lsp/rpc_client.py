@@ -16,6 +16,8 @@ PATHS = (ROOT, ROOT / "diagnostics", ROOT / "trace", ROOT / "lsp")
 TIMEOUT = 60.0  # generous: says "hangs", not "slow"
 
 ENDED = "the server ended"
+# To what the server asks; anything else gets null.
+ANSWERS: dict[str, Any] = {"workspace/applyEdit": {"applied": True}}
 
 CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-16"]},
@@ -157,7 +159,8 @@ class Client:
             self._answers[message["id"]].put(message)
         elif "id" in message:
             self.requests_from_server.append(message["method"])
-            self._send({"jsonrpc": "2.0", "id": message["id"], "result": None})
+            self._send({"jsonrpc": "2.0", "id": message["id"],
+                        "result": ANSWERS.get(message["method"])})  # fmt: skip
         else:
             self._notifications.put(message)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.metal.printed import (
     with_statement,
     with_words,
 )
+from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.metal_text import HEADERS, self_contained
 from tilelang.codegen.metal_words import unknown_words
 from tilelang.codegen.source_map import Line
@@ -29,6 +31,12 @@ from tilelang.runtime.toolchain_metal import SHIM, STRICT
 from tilelang_diagnostics import CompileError
 
 GOLDENS = Path(__file__).parent / "goldens"
+
+
+@cache
+def product() -> DeviceSource:
+    """The source of a product, to plant mistakes in."""
+    return source_of(kernels.product())
 
 
 @pytest.mark.parametrize("name", kernels.GOLDEN)
@@ -75,7 +83,7 @@ def test_matrix_instructions_are_counted(tile: tuple[int, int, int], threads: in
 
 
 def test_sums_stay_matrices() -> None:
-    text = source_of(kernels.product()).text
+    text = product().text
     loop = text.partition("for (int step")[2].partition("simdgroup_store")[0]
     assert text.count("tl::simdgroup_store") == 1
     assert "C_l" not in loop.replace("C_l_matrices", "").replace("C_l_shared", "")
@@ -132,7 +140,7 @@ PLANTED = {
 @needs_clang
 @pytest.mark.parametrize("what", PLANTED)
 def test_planted_statement_is_caught(what: str) -> None:
-    source = source_of(kernels.product())
+    source = product()
     found = complaints(with_statement(source, f"  {PLANTED[what]}"))
     assert len(found) == 1 and "rejected the generated source for apple9: " in found[0]
 
@@ -150,7 +158,7 @@ def test_planted_statement_is_caught(what: str) -> None:
     ],
 )
 def test_planted_word_is_caught(old: str, new: str) -> None:
-    source = source_of(kernels.product())
+    source = product()
     wrong = with_words(source, old, new)
     if old.startswith("uint3"):
         wrong = with_words(wrong, "int(thread_position.x)", "int(thread_position.z)")
@@ -165,7 +173,7 @@ def test_constants_are_not_written() -> None:
 
 
 def test_failures_are_at_lines_of_python() -> None:
-    source = with_statement(source_of(kernels.product()), "  static int q = 0;")
+    source = with_statement(product(), "  static int q = 0;")
     ((number, text),) = unknown_words(source.source.lines)
     assert text == "a kernel of Metal has no static variables"
     assert source.source.lines[number - 1].span.file.endswith("kernels.py")

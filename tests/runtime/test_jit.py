@@ -165,7 +165,7 @@ def test_constant_dims_by_keyword_at_a_call_must_agree() -> None:
         (lambda: tilelang.compile(kernels.scale_factory(8), out_idx=[2], target="cpu"), "TL712"),
         (lambda: tilelang.compile(kernels.scale_factory, target="cpu"), "TL173"),
         (lambda: tilelang.compile(kernels.lazy_scale, target="cpu"), "TL173"),
-        (lambda: tilelang.compile(kernels.scale_factory(8), target="hip:gfx942"), "TL807"),
+        (lambda: tilelang.compile(kernels.scale_factory(8), target="hip:gfx1100"), "TL807"),
         (lambda: tilelang.compile(kernels.scale_factory(8), target="gpu"), "TL403"),
         (lambda: tilelang.compile(kernels.scale_factory(8), pass_configs={"tl.x": 1}), "TL719"),
         (lambda: tilelang.jit(target="cpu")(returns_nothing)(), "TL173"),

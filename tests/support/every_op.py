@@ -6,7 +6,7 @@ from global memory and go back there, so that nothing is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -65,11 +65,12 @@ def cases(arch: str) -> Iterator[Case]:
             yield Case(op, _types(op)[0], next(_constants(op)), count)
 
 
-def every_op(arch: str) -> Any:
-    """The function."""
+def every_op(arch: str, wanted: Callable[[Case], bool] = lambda case: True) -> Any:
+    """The function; of the cases only those that are `wanted`."""
     tirx.load_tvm()
     maker = _Maker()
-    launches = [maker.launch(list(group)) for _, group in groupby(cases(arch), _family)]
+    found = filter(wanted, cases(arch))
+    launches = [maker.launch(list(group)) for _, group in groupby(found, _family)]
     params = list(maker.params.values())
     body = build.seq([*maker.host, *launches])
     func = tirx.PrimFunc([*params, maker.number], body, span=to_tir(SPAN))
@@ -106,6 +107,8 @@ def _types(op: DeviceOp) -> tuple[str, ...]:
         return ("float16", "float32")
     if name.startswith(("ldmatrix", "stmatrix", "cp_async", "tma", "bulk")):
         return ("float16",)
+    if name.startswith("simdgroup_"):
+        return ("float32", "float16", "bfloat16")
     if name.startswith("wgmma_"):
         return (_WGMMA_TYPES.get(name.split("_")[-2], "float16"),)
     return ("int32",)
@@ -266,6 +269,10 @@ class _Maker:
             extent = row.lanes or _extent(case)
             offset = tirx.Mul(thread, self.int(extent), self.span)
             return device_ops.region(self.memory(dtype), offset, extent, self.span)
+        if row.space == "matrix":
+            buffer = self._buffer(f"m_{row.name}", dtype, 2, "local.matrix")
+            before.append(build.allocate(buffer, span=self.span))
+            return device_ops.region(buffer, 1, 1, self.span)
         if row.space == "barrier":
             buffer = self._buffer("barriers", "uint64", 2, "shared.barrier")
             before.append(build.allocate(buffer, span=self.span))

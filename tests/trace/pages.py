@@ -15,6 +15,7 @@ from tilelang_trace.model import (
     Part,
     Resources,
     Step,
+    Symbol,
     Trace,
 )
 
@@ -47,7 +48,8 @@ def hostile() -> Trace:
         kernel, file, "cuda:sm_80",
         (Step("emit", lines, 0.001, text, "front end"),
          Step("tidy", (*lines[1:], Line(f"y = {IMAGE}", place)), 0.001, text, "loops",
-              decisions=(Decision("guard", text, text, place),))),
+              decisions=(Decision("guard", text, text, place),),
+              symbols=(Symbol(IMAGE, SCRIPT, text, (text,), ((IMAGE, text),), place),))),
         (("M", text), (IMAGE, SCRIPT)), ((file, "\n".join(NAMES)),),
         (Diagnostic("TL508", Severity.REMARK, text, place, label=text, help=text, notes=(text,)),),
         Failure(IMAGE, text, text, SCRIPT), (Part(IMAGE, 0.1, SCRIPT, 0),),

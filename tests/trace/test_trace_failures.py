@@ -16,6 +16,8 @@ import pytest
 from tilelang import pipeline
 from tilelang.cli import main
 from tilelang.options import child_environment
+from tilelang_diagnostics import failure
+from tilelang_trace.mapping import coverage
 from tilelang_trace.ndjson import load
 from tilelang_trace.replay import digest, input_of, write_reproducer
 
@@ -68,10 +70,10 @@ def test_the_trace_names_the_pass_and_keeps_its_input(
     assert "TL900" in shown.err
     with saved.open() as file:
         trace = load(file)
-    failure = trace.failure
-    assert failure is not None
-    assert (failure.step, failure.code) == (BROKEN, "TL900")
-    assert "KeyError: 'broken on purpose'" in failure.exception
+    ended = trace.failure
+    assert ended is not None
+    assert (ended.step, ended.code) == (BROKEN, "TL900")
+    assert "KeyError: 'broken on purpose'" in ended.exception
     assert trace.steps[-1].name == "lower_tile_ops"
     assert input_of(trace, BROKEN) == trace.steps[-1].text
 
@@ -243,3 +245,39 @@ def test_reducing_alone() -> None:
     assert found.attempts < 20
     with pytest.raises(ValueError, match="does not fail"):
         reduce_text("a = 1", needs)
+
+
+def test_without_a_compiler_the_source_is_the_last_column(
+    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def missing(*_: object, **__: object) -> None:
+        raise failure("TL807", "no compiler is installed")
+
+    monkeypatch.setattr("tilelang.runtime.cuda_build.compile_cuda", missing)
+    saved = tmp_path / "t.ndjson"
+    assert main(["trace", str(kernel), "--target", "cuda:sm_80", "--json", str(saved)]) == 0
+    assert "warning[TL807]" in capsys.readouterr().err
+    with saved.open() as file:
+        trace = load(file)
+    (source,) = trace.codes
+    assert trace.failure is None
+    assert (source.kind, source.note) == ("source", "no compiler is installed")
+    (found,) = coverage(trace)
+    assert found.percent == 100
+
+
+def test_source_the_compiler_refuses_is_kept(
+    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise failure("TL806", "it does not like line 3")
+
+    monkeypatch.setattr("tilelang.runtime.cuda_build.compile_cuda", refused)
+    saved = tmp_path / "t.ndjson"
+    assert main(["trace", str(kernel), "--target", "cuda:sm_80", "--json", str(saved)]) == 1
+    with saved.open() as file:
+        trace = load(file)
+    assert trace.failure is not None and trace.failure.step == "generate"
+    source = trace.code("source")
+    assert source is not None and "__global__" in source.text

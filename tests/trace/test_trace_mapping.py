@@ -13,6 +13,7 @@ from tests.inspect import kernels
 from tests.trace.recorded import trace_of
 from tilelang.inspection.counts import of_sass
 from tilelang_trace.columns import opcode_of
+from tilelang_trace.html.page import page_of
 from tilelang_trace.mapping import coverage, heads_of
 from tilelang_trace.model import Line, Trace
 
@@ -25,6 +26,8 @@ EXPECTED = [
      {"T.gemm(Q_shared": 32, "T.gemm(acc_s_cast": 32}),
     ("attention", "sm_90a", {"T.copy(K": 8, "T.copy(V": 8},
      {"T.gemm(Q_shared": 32, "T.gemm(acc_s_cast": 32}),
+    ("hopper_gemm", "sm_90a", {"T.tma_copy(A": 4, "T.tma_copy(B": 8, "T.tma_copy(C_shared": 2},
+     {"T.gemm(A_shared": 8}),
     ("mla_decode", "sm_80", {"T.copy(KV": 8, "T.copy(K_pe": 4},
      {"T.gemm(Q_shared": 32, "T.gemm(Q_pe": 16, "T.gemm(S_shared": 32}),
     ("mla_decode", "sm_90a", {"T.copy(KV": 8, "T.copy(K_pe": 4},
@@ -78,7 +81,7 @@ def test_nearly_every_line_leads_to_python(kernel: str, arch: str) -> None:
     assert found["source"].percent == 100
     assert found["ptx"].percent >= 99
     assert found["sass"].percent >= 99
-    assert all(c.lines > 80 for c in found.values())
+    assert all(c.lines >= 80 for c in found.values())
 
 
 @pytest.mark.parametrize(("kernel", "arch"), [row[:2] for row in EXPECTED])
@@ -139,3 +142,8 @@ def test_llvm_ir_leads_to_python() -> None:
     assert source is not None and source.language == "llvm"
     products = {x.span.line for x in source.lines if "fmul" in x.text and x.span is not None}
     assert products == {kernels.line_of("gemm")}
+
+
+def test_the_page_of_flash_attention_is_small() -> None:
+    page = page_of(trace_of("attention", "sm_90a"))
+    assert len(page.encode()) < 5_000_000

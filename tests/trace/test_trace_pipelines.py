@@ -30,9 +30,32 @@ def test_a_pipeline_that_takes_effect() -> None:
     ]  # fmt: skip
 
 
+def test_buffers_are_kept_at_every_stage() -> None:
+    trace = trace_of("gemm", "sm_80", code=False)
+    first = {s.name: s for s in trace.steps[0].symbols}
+    assert list(first) == ["A", "B", "C", "A_s", "B_s", "C_l"]
+    assert (first["A_s"].scope, first["A_s"].shape) == ("shared.dyn", ("64", "32"))
+    later = {s.name: dict(s.said) for s in trace.step("plan_shared").symbols}
+    assert later["A_s"]["versions"] == "3"
+    assert later["B_s"]["shared_offset"] == "12288"
+    laid = {s.name: dict(s.said) for s in trace.step("apply_layouts").symbols}
+    assert laid["A_s"]["layout"] == next(x.short for x in trace.layouts if x.name == "A_s")
+
+
+def test_decisions_say_why() -> None:
+    trace = trace_of("gemm", "sm_80", code=False)
+    found = {(s.name, d.kind): d for s in trace.steps for d in s.decisions if d.span is not None}
+    assert found["insert_sync", "barrier"].text.startswith("the threads of the block wait before")
+    assert "another thread" in found["insert_sync", "barrier"].why
+    assert found["lower_async_copies", "copy"].why == "as wide as an instruction gets"
+    assert found["lower_gpu_ops", "matrix"].text == (
+        "T.gemm(A_s, B_s, C_l) uses mma_m16n8k16_f32_f16_f16"
+    )
+
+
 def test_it_fits_a_screen() -> None:
     lines = shown(trace_of("attention", "sm_90a"))
-    assert len(lines) <= 24 and max(map(len, lines)) <= 110
+    assert len(lines) <= 24 and max(map(len, lines)) <= 140
     assert lines[2].endswith("takes effect  (counted in machine code)")
 
 

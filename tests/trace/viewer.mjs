@@ -69,7 +69,7 @@ const checks = {
 
   async "search by pattern and by name of pass"() {
     const page = await open("gemm.html", "#q=/^%20*T\\.sync_threads/");
-    assert.deepEqual([...new Set(await names(page))], ["insert_sync", "fence_proxies"]);
+    assert.deepEqual((await names(page)).slice(0, 2), ["insert_sync", "fence_proxies"]);
     await page.locator("#search").fill("plan_sh");
     await page.waitForFunction(() => document.querySelectorAll("#passes .pass").length === 1);
     assert.deepEqual(await names(page), ["plan_shared"]);

@@ -102,6 +102,7 @@ def compiler_findings() -> Iterator[Finding]:
     else:
         yield Finding("NVRTC", "absent", "no wheel", f'pip install "tilelang[{_cuda_extra()}]"')
     yield _hip()
+    yield _metal()
     hipcc = find_program("hipcc", "amdclang++")
     if hipcc:
         yield Finding("ROCm", "ok", hipcc)
@@ -119,6 +120,20 @@ def _hip() -> Finding:
     if clang is None:
         return Finding("HIP", "absent", "no clang", 'pip install "tilelang[clang]"')
     return Finding("HIP", "ok", str(clang))
+
+
+def _metal() -> Finding:
+    """What checks Metal source before it is handed to a Mac."""
+    from tilelang.runtime.toolchain_hip import find_clang
+    from tilelang.runtime.toolchain_metal import find_apple_compiler
+
+    apple, clang = find_apple_compiler(), find_clang()
+    if apple is not None:
+        return Finding("Metal", "ok", " ".join(apple))
+    if clang is None:
+        return Finding("Metal", "absent", "no clang: source is written unchecked",
+                       'pip install "tilelang[clang]"')  # fmt: skip
+    return Finding("Metal", "ok", f"source is checked by {clang}")
 
 
 def _emulator() -> Finding:

@@ -17,6 +17,7 @@ from tilelang.ir.device_op import DeviceOp
 from tilelang.ir.device_ops import constants_of
 
 _ALL_LANES: Final = 0xFFFFFFFF
+_LANES: Final = 32
 _ATOMIC: Final = ("int32", "uint32", "float32")
 _MATHS: Final = (
     "exp exp2 exp10 log log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh "
@@ -43,6 +44,9 @@ def refused(op: DeviceOp, e: Any) -> str | None:
         return f"of {dtype} (simdgroups exchange at most 32 bits)"
     if op.name.startswith("atomic"):
         return _refused_atomic(e)
+    width = constants_of(e).get("width", _LANES)
+    if width != _LANES:
+        return f"in segments of {width} lanes (simdgroups exchange among {_LANES})"
     if op.name == "sync_threads" and e.args:
         return "with a number (a threadgroup has one barrier)"
     masks = [a for a, row in zip(e.args, op.operands, strict=False) if row.name == "mask"]

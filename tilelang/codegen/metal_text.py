@@ -1,6 +1,6 @@
 """What is handed to Metal: how does generated source become one text without files of its own?
 
-    #include <tl/common.h>  ->  the lines of that header, once
+#include <tl/common.h>  ->  the lines of that header, once
 """
 
 from __future__ import annotations

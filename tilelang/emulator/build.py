@@ -17,11 +17,14 @@ from tilelang.options import CompileOptions
 from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Var
 from tilelang.program.stmt import Function
-from tilelang.runtime.build import Built
+from tilelang.runtime.build import Built, is_cache_enabled
+from tilelang.runtime.cache import KernelCache
 from tilelang.runtime.crash import guarded
 from tilelang.runtime.effects import pointer_tables
+from tilelang.runtime.fingerprint import Origin, fingerprint
 from tilelang.runtime.report import warn
 from tilelang.target import Target
+from tilelang.watching import is_watched
 from tilelang_diagnostics import diagnose, error_for, raise_for
 from tilelang_diagnostics.model import Diagnostic
 
@@ -42,16 +45,50 @@ def build_emulated(
         raise error_for(addresses)
     options = effective_options(function, options)
     with guarded(f"compiling {function.name} for {target}", function.span):
-        lowered = lower_function(function, target, options)
-        raise_for(lowered.diagnostics)
-        device = print_for(backend, lowered.func, options)
-        refused = refusals(device)
-        if refused:
-            raise error_for(refused)
-        artifact = artifact_of(device, target, backend.words().extension)
-        compiled = Compiled(artifact, target, ir_text(lowered.func), lowered.diagnostics)
-    warn(compiled.diagnostics)
-    return Built(compiled, EmulatedKernel(device, function, settings), False)
+        compiled, from_cache = _printed(function, backend, target, options)
+    if not from_cache:
+        warn(compiled.diagnostics)
+    artifact = compiled.artifact
+    assert isinstance(artifact, CudaArtifact | DeviceArtifact)
+    return Built(compiled, EmulatedKernel(artifact.device, function, settings), from_cache)
+
+
+# By front key and place, as `runtime.build` remembers kernels.
+_in_memory: dict[tuple[str, tuple[Origin, ...]], Compiled] = {}
+
+
+def _printed(
+    function: Function, backend: Backend, target: Target, options: CompileOptions
+) -> tuple[Compiled, bool]:
+    """The source of `function`, and whether it was there; TVM is needed for what was not."""
+    mark = fingerprint(function) if is_cache_enabled() and not is_watched() else None
+    if mark is None:
+        return _print(function, backend, target, options), False
+    kept = KernelCache()
+    key = kept.printed_key(mark, target, options)
+    compiled = _in_memory.get((key, mark.origins))
+    if compiled is None:
+        cached = kept.load(key, mark)
+        compiled = None if cached is None else cached.compiled
+    found = compiled is not None
+    if compiled is None:
+        compiled = _print(function, backend, target, options)
+        kept.save(key, mark, compiled)
+    _in_memory[key, mark.origins] = compiled
+    return compiled, found
+
+
+def _print(
+    function: Function, backend: Backend, target: Target, options: CompileOptions
+) -> Compiled:  # fmt: skip
+    lowered = lower_function(function, target, options)
+    raise_for(lowered.diagnostics)
+    device = print_for(backend, lowered.func, options)
+    refused = refusals(device)
+    if refused:
+        raise error_for(refused)
+    artifact = artifact_of(device, target, backend.words().extension)
+    return Compiled(artifact, target, ir_text(lowered.func), lowered.diagnostics)
 
 
 def refused_addresses(function: Function) -> tuple[Diagnostic, ...]:

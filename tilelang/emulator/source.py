@@ -8,7 +8,7 @@ are refused by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tilelang.codegen.device_source import DeviceSource
@@ -29,6 +29,7 @@ _ARENA: Final = re.compile(
 _LOCAL: Final = re.compile(
     r"^\s+(?:__align__|alignas)\(\d+\) (?!threadgroup)[\w:<>, ]+ (\w+)\[\d+\];$"
 )
+_PACKED: Final = re.compile(r"\btl::store_packed<[^>]*>\((\w+),")
 _STORE: Final = re.compile(r"\btl::tma_(?:store|reduce_add)\b")
 _CALL: Final = re.compile(r"\btl::(\w+)")
 
@@ -45,11 +46,21 @@ def host_source(source: DeviceSource, check: bool = False) -> str:
         entries = ["#include <emulator/entry.h>"]
         entries += [f"TL_ENTER({launch.symbol})" for launch in source.launches]
     if check:
-        lines = [
-            _LOCAL.sub(r'\g<0> ::tl::emulator::declare_local(\1, sizeof(\1), "\1");', line)
-            for line in lines
-        ]
+        lines = _declared(lines)
     return "".join(f"{line}\n" for line in (*lines, *entries))
+
+
+def _declared(lines: Sequence[str]) -> list[str]:
+    """Each array is declared behind its definition. One with several elements in a byte is not:
+    writing one of them reads the byte."""
+    packed = {name for line in lines for name in _PACKED.findall(line)}
+
+    def declaration(found: re.Match[str]) -> str:
+        name = found[1]
+        told = f'::tl::emulator::declare_local({name}, sizeof({name}), "{name}");'
+        return found[0] if name in packed else f"{found[0]} {told}"
+
+    return [_LOCAL.sub(declaration, line) for line in lines]
 
 
 def refusals(source: DeviceSource) -> tuple[Diagnostic, ...]:

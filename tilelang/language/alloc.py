@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelang.dtypes import SCALARS
+from tilelang.dtypes import SCALARS, DType
 from tilelang.language.catalog import BLACKWELL, HOPPER, language_function
 from tilelang.language.types import resolve_dtype, resolve_shape
 from tilelang.program import operators
@@ -148,6 +148,17 @@ def alloc_tmem(shape: Any, dtype: Any) -> Buffer:
             help="write (rows, columns)",
         )
     return _allocate(dims, resolve_dtype(dtype), "shared.tmem", constant_shape=True)
+
+
+def allocate_own(
+    trace: Trace, name: str, shape: tuple[int, ...], dtype: DType, scope: Scope
+) -> Buffer:
+    """Memory that a function of the language needs for itself."""
+    outer, trace.target_name = trace.target_name, name
+    try:
+        return _allocate(shape, dtype, scope)
+    finally:
+        trace.target_name = outer
 
 
 def _barrier(arrive_count: Any, scope: Scope) -> Buffer:

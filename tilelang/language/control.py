@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilelang.language import assign, dropped_tail, expressions
 from tilelang.language.frame import Frame
-from tilelang.language.frames import LaunchFrame, LoopFrame, ScopeFrame
+from tilelang.language.frames import REDUCE_SCOPE, LaunchFrame, LoopFrame, ScopeFrame
 from tilelang.language.operands import is_symbolic
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
@@ -142,6 +142,13 @@ def _with_items(frame: Frame, node: ast.With, position: int) -> Flow:
         case LaunchFrame():
             _launch(frame, node, position, value)
             return "next"
+        case ScopeFrame(kind="reduce_scope", args=(reducer,)):
+            outer = frame.trace.facts.get(REDUCE_SCOPE)
+            frame.trace.facts[REDUCE_SCOPE] = reducer
+            try:
+                return _with_items(frame, node, position + 1)
+            finally:
+                frame.trace.facts[REDUCE_SCOPE] = outer
         case ScopeFrame():
             with frame.trace.block() as block:
                 _with_items(frame, node, position + 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from tilelang.program.context import reject
 from tilelang.program.expr import Expr, Var
@@ -106,6 +106,17 @@ class ScopeFrame:
 
     def __exit__(self, *error: object) -> None:
         return None
+
+
+REDUCE_SCOPE: Final = "reduce_scope"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommReducer:
+    """What `T.comm_reducer(…)` returns: how two values are combined, and which changes nothing."""
+
+    combine: Callable[[Any, Any], Any]
+    identity: Any
 
 
 def _refuse_in_python(what: str, span: Span | None) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from tilelang.language.catalog import CPU, HOPPER, language_function
-from tilelang.language.frames import LaunchFrame, ScopeFrame
+from tilelang.language.frames import REDUCE_SCOPE, CommReducer, LaunchFrame, ScopeFrame
 from tilelang.language.operands import static_int
 from tilelang.program import arith, operators
 from tilelang.program.context import active_trace, argument_span, current_span, reject
@@ -94,6 +94,14 @@ def attr(node: Any, key: Any, value: Any) -> ScopeFrame:
 
     >>> with T.attr(0, "pragma", 1):
     """
+    if key == REDUCE_SCOPE:
+        if not isinstance(node, CommReducer):
+            reject(
+                "TL117",
+                f'`T.attr(…, "{REDUCE_SCOPE}", …)` is about no `T.comm_reducer`',
+                help="write `T.attr(T.comm_reducer(lambda x, y: x + y, [T.Cast(dtype, 0)]), …)`",
+            )
+        return ScopeFrame(REDUCE_SCOPE, (node,), current_span())
     return ScopeFrame("attr", (node, key, value), current_span())
 
 

@@ -29,8 +29,9 @@ print(T.clear.__doc__)
 ```
 
 *Targets*: `all` is what runs on every one, `cuda` and its like a kind of GPU, `cuda:sm_90` that
-architecture and later ones, `cuda:sm_90a` that one only. Code is generated for `cpu` and `cuda`;
-for `hip` and `metal` not yet.
+architecture and later ones, `cuda:sm_90a` that one only. Kernels for `hip` and `metal` run on the
+emulator only, so far, and not all that is named here is there yet: what is missing is refused by
+name.
 """
 
 

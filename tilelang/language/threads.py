@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelang.language import warps
+from tilelang.language import allreduce, warps
 from tilelang.language.catalog import language_function
 from tilelang.language.operands import (
     IntLike,
@@ -344,5 +344,5 @@ FUNCTIONS = (
     get_thread_binding, get_thread_bindings, get_block_binding, get_block_bindings,
     get_thread_extent, sync_threads, sync_warp, sync_grid, sync_global, tvm_storage_sync,
     thread_return, print_, device_assert, evaluate, get_lane_idx, get_warp_idx, get_warp_idx_sync,
-    get_warp_group_idx, shuffle_elect, *warps.FUNCTIONS,
+    get_warp_group_idx, shuffle_elect, *warps.FUNCTIONS, *allreduce.FUNCTIONS,
 )  # fmt: skip

@@ -256,7 +256,8 @@ class _Dealt(_Threads):
 
 def dealt(lines: int, along: int, threads: int, warp: int) -> tuple[Fragment, int]:
     """Lines times elements on threads: each line on the same number of lanes of one warp."""
-    lanes = min(warp, 1 << (along.bit_length() - 1))  # none is idle in the first round
+    whole = 1 << (threads.bit_length() - 1)
+    lanes = min(warp, whole, 1 << (along.bit_length() - 1))  # none is idle in the first round
     while lanes > 1 and lines * lanes > 2 * threads:
         lanes //= 2
     groups = max(1, min(threads // lanes, lines))

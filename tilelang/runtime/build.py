@@ -105,7 +105,8 @@ def _build_cached(
                 cached = cache.load(key, mark)
                 if cached is None:
                     remembered = _compile(function, target, options, verbose, cache.find_object)
-                    cache.save(key, mark, remembered.compiled)
+                    anywhere = cache.found_anywhere(mark, target, options)
+                    cache.save(key, mark, remembered.compiled, anywhere)
         if remembered is None:
             assert cached is not None
             remembered = _load(cached) or _compile(function, target, options, verbose)

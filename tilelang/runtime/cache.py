@@ -96,10 +96,22 @@ class KernelCache:
 
     def front_key(self, mark: Fingerprint, target: Target, compile_options: CompileOptions) -> str:
         """The name of a kernel before it is compiled."""
-        parts = (SCHEMA, compiler_digest(), mark.digest, str(target),
-                 _maker(target, compile_options),
-                 compile_options.changed, compile_options.compile_flags)  # fmt: skip
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+        return _key(mark, target, compile_options, _maker(target, compile_options))
+
+    def printed_key(
+        self, mark: Fingerprint, target: Target, compile_options: CompileOptions
+    ) -> str:  # fmt: skip
+        """The name of what is printed for the emulator, which no compiler of a device has seen."""
+        return _key(mark, target, compile_options, "emulator")
+
+    def found_anywhere(
+        self, mark: Fingerprint, target: Target, compile_options: CompileOptions
+    ) -> str | None:
+        """The name it has on a host without a compiler, which takes what any compiler made; None
+        where the host itself decides what comes out."""
+        if target.kind != "cuda":
+            return None
+        return _key(mark, target, compile_options, _any_compiler(compile_options))
 
     def load(self, key: str, mark: Fingerprint) -> Cached | None:
         """The kernel of front key `key`, its positions moved to where the kernel stands now."""
@@ -121,8 +133,11 @@ class KernelCache:
         self.kernels.touch(source_key)
         return found
 
-    def save(self, key: str, mark: Fingerprint, compiled: Compiled) -> None:
-        """Keep `compiled`; a disk that does not take it is one warning."""
+    def save(
+        self, key: str, mark: Fingerprint, compiled: Compiled, anywhere: str | None = None
+    ) -> None:
+        """Keep `compiled`, under the name `anywhere` too; a disk that does not take it is one
+        warning."""
         artifact = compiled.artifact
         source_key = source_key_of(artifact)
         try:
@@ -134,7 +149,8 @@ class KernelCache:
                 "places": cache_files.places_of(artifact),
                 "diagnostics": [to_json(d) for d in compiled.diagnostics],
             }
-            self.fronts.write(key, {}, meta)
+            for name in dict.fromkeys(n for n in (key, anywhere) if n is not None):
+                self.fronts.write(name, {}, meta)
         except OSError as error:
             self._unwritable(error)
             return
@@ -276,7 +292,21 @@ def _maker(target: Target, compile_options: CompileOptions) -> Any:
     try:
         return identity(compile_options)
     except CompileError:
-        return None  # there is none, which is said if one is needed
+        return _any_compiler(compile_options)  # there is none, which is said if one is needed
+
+
+def _any_compiler(compile_options: CompileOptions) -> Any:
+    from tilelang.runtime.cuda_compiler import flags_of
+
+    return None, flags_of(compile_options)
+
+
+def _key(
+    mark: Fingerprint, target: Target, compile_options: CompileOptions, maker: Any
+) -> str:  # fmt: skip
+    parts = (SCHEMA, compiler_digest(), mark.digest, str(target), maker,
+             compile_options.changed, compile_options.compile_flags)  # fmt: skip
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _from_entries(front: Entry, entry: Entry, mark: Fingerprint) -> Cached:

@@ -192,7 +192,8 @@ def _finish(work: Work, outcome: Compiled | Exception) -> Built | Exception:
     mark = fingerprint(function) if is_cache_enabled() else None
     if mark is not None:
         cache = KernelCache()
-        cache.save(cache.front_key(mark, target, options), mark, outcome)
+        key = cache.front_key(mark, target, options)
+        cache.save(key, mark, outcome, cache.found_anywhere(mark, target, options))
     return Built(outcome, start(outcome), False)
 
 

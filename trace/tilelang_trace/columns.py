@@ -19,6 +19,7 @@ from tilelang.codegen.ptx_lines import source_lines
 from tilelang.codegen.source_map import SourceMap
 from tilelang.inspection.counts import counted
 from tilelang.occupancy import occupancy_of
+from tilelang.options import CompileOptions
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError, Span
 from tilelang_trace.model import Code, LayoutShot, Line, Resources
@@ -49,6 +50,21 @@ def columns_of(artifact: Any, target: Target, func: Any = None) -> tuple[Code, .
     found.append(_ptx(binary, generated, name))
     found.append(_sass(binary, generated, name))
     return tuple(found)
+
+
+def source_alone(func: Any, target: Target, options: CompileOptions, note: str) -> tuple[Code, ...]:
+    """The generated source of a program that did not get further; `note` says why."""
+    from tilelang.backends import find_backend
+    from tilelang.codegen.device_printer import PrintError, print_device
+
+    backend = find_backend(target.kind)
+    if backend is None or not backend.dialect:
+        return ()
+    try:
+        device = print_device(func, backend.words(), index_bits=options.index_bits)
+    except PrintError:
+        return ()
+    return (Code("source", device.dialect, _own_lines(device.source), note),)
 
 
 def _llvm_places(func: Any, text: str) -> list[Span | None]:

@@ -41,6 +41,19 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Symbol:
+    """A buffer of the program at one stage; `said` is what passes have attached to it: its layout,
+    how many versions there are, where it lies."""
+
+    name: str
+    scope: str
+    dtype: str
+    shape: tuple[str, ...]
+    said: tuple[tuple[str, str], ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """The program after one pass. `reason` says why the pass stands where it does.
 
@@ -57,6 +70,7 @@ class Step:
     resident: int = 0
     decisions: tuple[Decision, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
 
     @property
     def text(self) -> str:

@@ -10,7 +10,9 @@
     {"record": "step", "name": "emit", "reason": "…", "seconds": 0.0, "phase": "tiles",
      "attempt": 0, "resident": 0, "lines": [["T.clear(C)", 0, 12, 5, 12, 15], ["}"], …],
      "decisions": [{"kind": "barrier", "text": "…", "why": "…", "span": PLACE}],
-     "remarks": [DIAGNOSTIC]}
+     "remarks": [DIAGNOSTIC],
+     "symbols": [{"name": "A_s", "scope": "shared.dyn", "dtype": "float16", "shape": ["64", "32"],
+       "said": {"layout": "…", "versions": "3"}, "span": PLACE}]}
     {"record": "part", "name": "generate", "seconds": 0.3, "phase": "code", "position": 20}
     {"record": "code", "kind": "source", "language": "cuda", "note": "", "lines": [LINE]}
     {"record": "resources", "kernel": "…", "threads": 128, "registers": 90, "spills": 0,
@@ -45,6 +47,7 @@ from tilelang_trace.model import (
     Part,
     Resources,
     Step,
+    Symbol,
     Trace,
 )
 
@@ -99,6 +102,11 @@ class Writer:
                 for d in step.decisions
             ],
             "remarks": [to_json(d) for d in step.remarks],
+            "symbols": [
+                {"name": s.name, "scope": s.scope, "dtype": s.dtype, "shape": list(s.shape),
+                 "said": dict(s.said), "span": self._place(s.span)}
+                for s in step.symbols
+            ],
         })  # fmt: skip
 
     def part(self, part: Part) -> None:
@@ -278,6 +286,11 @@ class _Reader:
             record["reason"], record.get("phase", ""), record.get("attempt", 0),
             record.get("resident", 0), decisions,
             tuple(from_json(d) for d in record.get("remarks", ())),
+            tuple(
+                Symbol(s["name"], s["scope"], s["dtype"], tuple(s["shape"]),
+                       tuple(s["said"].items()), self._place(s["span"]))
+                for s in record.get("symbols", ())
+            ),
         )  # fmt: skip
 
     def _line(self, row: list[Any]) -> Line:

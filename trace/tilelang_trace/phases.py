@@ -20,7 +20,7 @@ PHASES: Final = {
     "threads": ("vectorize_accesses", "lower_async_copies"),
     "memory and order": (
         "place_versions", "plan_shared", "init_mbarriers", "prefetch_operands", "insert_sync",
-        "fence_proxies",
+        "fence_proxies", "note_deeper_pipelines",
     ),
     "code": ("generate", "disassemble"),
 }  # fmt: skip

@@ -14,18 +14,30 @@ from tilelang.program.stmt import Function
 from tilelang.runtime.crash import guarded
 from tilelang.target import Target
 from tilelang.version import VERSION
-from tilelang_diagnostics import CompileError, Diagnostic, SourceMap
-from tilelang_trace.columns import columns_of, layout_shots, resources_of
+from tilelang_diagnostics import CompileError, Diagnostic, Severity, SourceMap
+from tilelang_trace.columns import columns_of, layout_shots, resources_of, source_alone
 from tilelang_trace.decisions import Decisions, chosen_instructions
-from tilelang_trace.model import Code, Failure, LayoutShot, Line, Part, Resources, Step, Trace
+from tilelang_trace.model import (
+    Code,
+    Failure,
+    LayoutShot,
+    Line,
+    Part,
+    Resources,
+    Step,
+    Symbol,
+    Trace,
+)
 from tilelang_trace.ndjson import Writer
 from tilelang_trace.phases import phase_of
 from tilelang_trace.replay import pack
+from tilelang_trace.symbols import symbols_of
 
 if TYPE_CHECKING:
     from tilelang.cli.specialise import Specialised
 
 FIRST = "emit"
+_NO_COMPILER = "TL807"
 
 
 class Recorder:
@@ -55,12 +67,14 @@ class Recorder:
         self.running: str | None = None  # what has begun and not ended
         self.spent = 0.0  # by the recording itself
         self._code = code
-        self._function, self._target = function, target
+        self._closed = False
+        self._function, self._target, self._options = function, target, options
         self._sources = SourceMap()
         self._program = pack(function, target, options)
         self._decisions = Decisions()
         self._attempt = -1
         self._printed: tuple[Any, tuple[Line, ...]] = (None, ())
+        self._symbols: tuple[Symbol, ...] = ()
         own = function.span.file if function.span is not None else ""
         self._head = Trace(
             function.name, file or own, str(target), (), tuple((values or {}).items()),
@@ -98,7 +112,7 @@ class Recorder:
             decided += chosen_instructions(self.steps[-1].lines, lines)
         self._add(Step(
             name, lines, seconds, _reason(name), phase_of(name), self._attempt,
-            _resident(), decided, remarks,
+            _resident(), decided, remarks, self._symbols,
         ))  # fmt: skip
         self.spent += time.perf_counter() - started
 
@@ -124,7 +138,7 @@ class Recorder:
             self._decisions = Decisions()
             self._add(Step(
                 FIRST, self._lines(result), seconds, "what the front end understood", "front end",
-                self._attempt, _resident(),
+                self._attempt, _resident(), symbols=self._symbols,
             ))  # fmt: skip
         self.spent += time.perf_counter() - started
 
@@ -146,6 +160,12 @@ class Recorder:
     def failed(self, error: BaseException) -> None:
         """Part of the watch protocol."""
         found = getattr(error, "diagnostics", ())
+        if self.running == "generate" and self._printed[0] is not None:
+            self._show_source(found)
+            if found and found[0].code == _NO_COMPILER:
+                # Nothing is wrong with the kernel: there is only less to show of it.
+                self.close((replace(found[0], severity=Severity.WARNING),))
+                return
         message = found[0].message if found else f"{type(error).__name__}: {error}"
         cause = error.__cause__ or error
         self.failure = Failure(
@@ -154,8 +174,19 @@ class Recorder:
         )  # fmt: skip
         self.close(tuple(found))
 
+    def _show_source(self, why: Sequence[Diagnostic]) -> None:
+        note = why[0].message if why else ""
+        codes = source_alone(self._printed[0], self._target, self._options, note)
+        self._keep(self.codes, codes, lambda w, x: w.code(x))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the end was written."""
+        return self._closed
+
     def close(self, remarks: tuple[Diagnostic, ...]) -> None:
         """Write the end."""
+        self._closed = True
         self.remarks = list(remarks)
         if self._writer is not None:
             for remark in remarks:
@@ -169,6 +200,7 @@ class Recorder:
         if known is None or not func.same_as(known):
             lines = _lines(func)
             self._printed = func, lines
+            self._symbols = symbols_of(func)
         return lines
 
     def _last(self) -> str:
@@ -234,9 +266,9 @@ def recorded(
                 lowered = lower_function(function, target, options, [recorder])
                 recorder.close(lowered.diagnostics)
     except CompileError as raised:
-        if recorder.failure is None:
+        if not recorder.is_closed:
             recorder.failed(raised)
-        return raised
+        return None if recorder.failure is None else raised
     return None
 
 

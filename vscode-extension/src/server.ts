@@ -128,6 +128,7 @@ function clientOptions(settings: Settings, output: vscode.LogOutputChannel): Lan
     documentSelector: [
       { language: "python", scheme: "file" },
       { language: "python", scheme: "untitled" },
+      { language: "python", notebook: "jupyter-notebook" },
     ],
     initializationOptions: serverOptions(settings),
     outputChannel: output,

@@ -8,10 +8,15 @@ export interface Settings {
   cwd: string;
   values: Record<string, unknown>;
   target: string;
-  inlayHints: boolean;
+  diagnosticMode: string;
+  inlayHints: Record<string, boolean>;
   showNotifications: boolean;
   logLevel: string;
 }
+
+const HINTS = [
+  "enable", "types", "values", "launch", "loops", "layouts", "pipelines", "instructions",
+];
 
 /** Reads one setting by its name without the `tilelang.` in front. */
 export type Lookup = (name: string) => unknown;
@@ -37,7 +42,10 @@ export function readSettings(lookup: Lookup, workspaceFolder: string): Settings 
     cwd: expand(text("cwd", "${workspaceFolder}"), workspaceFolder),
     values: isRecord(values) ? values : {},
     target: text("target", ""),
-    inlayHints: lookup("inlayHints.enable") !== false,
+    diagnosticMode: text("diagnosticMode", "openFilesOnly"),
+    inlayHints: Object.fromEntries(
+      HINTS.map((kind) => [kind, lookup(`inlayHints.${kind}`) !== false]),
+    ),
     showNotifications: text("showNotifications", "onError") !== "off",
     logLevel: text("logLevel", "warning"),
   };
@@ -48,7 +56,8 @@ export function serverOptions(settings: Settings): Record<string, unknown> {
   return {
     values: settings.values,
     target: settings.target,
-    inlayHints: { enable: settings.inlayHints },
+    diagnosticMode: settings.diagnosticMode,
+    inlayHints: settings.inlayHints,
   };
 }
 

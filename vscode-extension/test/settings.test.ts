@@ -12,7 +12,11 @@ test("nothing set", () => {
     cwd: "/work",
     values: {},
     target: "",
-    inlayHints: true,
+    diagnosticMode: "openFilesOnly",
+    inlayHints: {
+      enable: true, types: true, values: true, launch: true, loops: true, layouts: true,
+      pipelines: true, instructions: true,
+    },
     showNotifications: true,
     logLevel: "warning",
   });
@@ -34,10 +38,15 @@ test("values of wrong types count as not set", () => {
 });
 
 test("what the server is told", () => {
-  const settings = read({ values: { M: 4 }, target: "cpu", "inlayHints.enable": false });
+  const settings = read({ values: { M: 4 }, target: "cpu", "inlayHints.enable": false,
+    "inlayHints.layouts": false, diagnosticMode: "workspace" });
   assert.deepEqual(serverOptions(settings), {
     values: { M: 4 },
     target: "cpu",
-    inlayHints: { enable: false },
+    diagnosticMode: "workspace",
+    inlayHints: {
+      enable: false, types: true, values: true, launch: true, loops: true, layouts: false,
+      pipelines: true, instructions: true,
+    },
   });
 });

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilelang_diagnostics import Span
+from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.cursor import dotted_at
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.model import Analysis, Call, Outline
@@ -53,7 +54,21 @@ PREPARE = Feature("textDocument/prepareCallHierarchy", prepare, "current")
 
 
 def _calls(analysis: Analysis) -> list[Call]:
+    """Those seen while tracing, and those that the text alone shows where tracing did not come."""
     found = {c: None for kernel in analysis.kernels for c in kernel.calls}
+    places = {(c.function, c.span.line, c.span.column) for c in found}
+    functions = _functions(analysis)
+    names = {n.name for n in functions}
+    lines = split_lines(analysis.text)
+    for symbol in analysis.symbols:
+        for use in symbol.uses if symbol.kind == "function" and symbol.name in names else ():
+            rest = lines[use.line - 1][use.end_column - 1 :] if use.line <= len(lines) else ""
+            around = [n for n in functions if n.whole.line <= use.line <= n.whole.end_line]
+            known = (symbol.name, use.line, use.column) in places
+            if not known and around and rest.lstrip().startswith("("):
+                caller = max(around, key=lambda n: n.whole.line)
+                if caller.name_span.line != use.line:
+                    found[Call(symbol.name, use, caller.name)] = None
     return list(found)
 
 

@@ -139,6 +139,11 @@ def _step(trace: Trace, number: int, tables: _Tables) -> Json:
             {"kind": d.kind, "text": d.text, "why": d.why, "span": tables.span(d.span)}
             for d in step.decisions
         ],
+        "symbols": [
+            [s.name, s.scope, f"{s.dtype}[{', '.join(s.shape)}]",
+             ", ".join(f"{k}={v}" for k, v in s.said), tables.span(s.span)]
+            for s in step.symbols
+        ],
     }  # fmt: skip
     if before is not None and before.lines != step.lines:
         rows = list(_rows(before, step))

@@ -28,6 +28,14 @@ function decisionList(step) {
     make("li", {}, make("b", {}, `${d.kind}: `), place(d.span), d.text, d.why ? ` (${d.why})` : "")));
 }
 
+function symbolTable(step) {
+  if (!step.symbols.length) return null;
+  return make("details", { class: "symbols" }, make("summary", {}, `${step.symbols.length} buffers`),
+    make("table", { tabindex: 0 }, make("thead", {}, make("tr", {}, ...["buffer", "scope", "type", "attached"].map((t) => make("th", { scope: "col" }, t)))),
+      make("tbody", {}, ...step.symbols.map(([name, scope, type, said, span]) => make("tr", {},
+        make("td", {}, place(span) || name, span >= 0 ? ` ${name}` : ""), make("td", {}, scope), make("td", {}, type), make("td", {}, said))))));
+}
+
 // A place in Python as a link that lights it everywhere.
 function place(span) {
   if (!(span >= 0)) return "";
@@ -42,7 +50,7 @@ function diffView(main) {
     button("Inline", "One column (s)", () => app.open({ mode: "inline" }), app.state.mode === "inline"),
     button("Side by side", "Two columns (s)", () => app.open({ mode: "split" }), app.state.mode === "split"),
     button("All lines", "Show unchanged lines too (x)", () => app.toggleGaps(), opened.has("all")),
-  ]), ...[decisionList(step)].filter(Boolean));
+  ]), ...[decisionList(step), symbolTable(step)].filter(Boolean));
   const shown = opened.has("all") && step.rows ? new Set(step.rows.keys()) : opened;
   const sides = app.state.mode === "split" && step.rows ? ["old", "new"] : ["both"];
   const titles = { old: "before", new: "after", both: step.rows ? "difference" : "the program" };

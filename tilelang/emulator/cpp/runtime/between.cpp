@@ -260,13 +260,15 @@ void visit_word(const Fiber& fiber, Word& word, Visit visit, Access access, cons
 }
 
 uint8_t bytes_in_word(size_t at, size_t end, size_t word) {
-  const size_t from = std::max(at, 4 * word) - 4 * word, to = std::min(end, 4 * word + 4) - 4 * word;
+  const size_t from = std::max(at, 4 * word) - 4 * word;
+  const size_t to = std::min(end, 4 * word + 4) - 4 * word;
   return uint8_t((1u << to) - (1u << from));
 }
 
 void check_fresh(const Fiber& fiber, uint8_t* is_written, size_t at, size_t bytes,
                  const Region& region, Access access, Site site) {
-  if (access != Access::write && memchr(is_written + at, 0, bytes) != nullptr) {
+  const bool needs_value = access == Access::read || access == Access::atomic;
+  if (needs_value && memchr(is_written + at, 0, bytes) != nullptr) {
     Report report("uninitialised", site, &fiber);
     tell(report, {long(at), &region});
     report.text("access", word(access)).send();
@@ -315,9 +317,11 @@ void touch_between(const Fiber& fiber, const void* place, size_t bytes, const Re
   if (shadow.is_written != nullptr)
     check_fresh(fiber, shadow.is_written, at, bytes, region, access, site);
   if (is_alone || shadow.words == nullptr) return;
-  const bool is_atomic = access == Access::atomic || access == Access::atomic_read;
-  if (access == Access::atomic) release(fiber, place);
-  if (is_atomic) to_acquire = place;
+  const bool is_atomic = is_update(access) || access == Access::atomic_read;
+  // Parts of a word are exchanged by exchanging the word.
+  const auto* variable = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(place) & ~3ul);
+  if (is_update(access)) release(fiber, variable);
+  if (is_atomic) to_acquire = variable;
   if (access == Access::write) {
     pending.place = static_cast<const unsigned char*>(place);
     pending.bytes = bytes;
@@ -328,7 +332,7 @@ void touch_between(const Fiber& fiber, const void* place, size_t bytes, const Re
   }
   Visit visit{me, this_step(), generation(), site, uint16_t(fiber.number), 0, 0, 0};
   visit.is_atomic = is_atomic;
-  visit.has_changed = access == Access::atomic || bytes > sizeof(pending.before);
+  visit.has_changed = is_update(access) || bytes > sizeof(pending.before);
   for (size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
     visit.mask = bytes_in_word(at, at + bytes, word);
     visit_word(fiber, shadow.words[word], visit, access, region, place);

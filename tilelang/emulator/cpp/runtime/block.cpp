@@ -146,7 +146,8 @@ bool run_block(const Launch& launch, Index index) {
   reset_warps((threads + warp_lanes - 1) / warp_lanes);
   forget_shared_memory();
   begin_block_check(threads);
-  begin_block_between(index.x + uint64_t(launch.grid.x) * (index.y + uint64_t(launch.grid.y) * index.z));
+  begin_block_between(index.x +
+                      uint64_t(launch.grid.x) * (index.y + uint64_t(launch.grid.y) * index.z));
   for (int i = 0; i < threads; ++i) {
     prepare(*block.fibers[size_t(i)], i, launch, index);
     make_ready(block.fibers[size_t(i)]);

@@ -131,10 +131,11 @@ void start(Load load) {
     report_misaligned(me, load.to, size_t(load.bytes), Access::write, site, 16);
   const View view = checking() ? view_of(me) : View();
   load.work = begin_load(load.barrier, view, load.line);
-  if (load.plain != nullptr) engine_reads(me, view, load.plain, size_t(load.bytes), site);
-  else if (checking()) for_each_row(load.map, load.at, load.to, [&](unsigned char*, unsigned char* from, size_t n) {
-    if (from != nullptr) engine_reads(me, view, from, n, site);
-  });
+  const auto read = [&](unsigned char*, const unsigned char* from, size_t bytes) {
+    if (from != nullptr) engine_reads(me, view, from, bytes, site);
+  };
+  if (load.plain != nullptr) read(nullptr, load.plain, size_t(load.bytes));
+  else if (checking()) for_each_row(load.map, load.at, load.to, read);
   begin_flight(me, load.to, size_t(load.bytes), site);
   memset(load.to, 0xff, size_t(load.bytes));
   publish(load.knowledge, me);

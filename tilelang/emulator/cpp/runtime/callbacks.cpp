@@ -18,12 +18,12 @@ inline void seen(const void* place, size_t bytes, Access access, void* code, boo
   const Fiber* fiber = block.running;
   if (fiber == nullptr) return;
   const auto* byte = static_cast<const char*>(place);
+  const Site site = Site::at_code(reinterpret_cast<uintptr_t>(code));
   if (size_t(byte - fiber->stack) < stack_bytes)
-    return touch_local(*fiber, place, bytes, is_write(access), Site::at_code(reinterpret_cast<uintptr_t>(code)));
+    return touch_local(*fiber, place, bytes, is_write(access), site);
   // threadIdx and its like.
   if (place == &current || size_t(byte - reinterpret_cast<const char*>(fiber)) < sizeof(Fiber))
     return;
-  const Site site = Site::at_code(reinterpret_cast<uintptr_t>(code));
   if (aligned && (reinterpret_cast<uintptr_t>(place) & (bytes - 1)) != 0)
     report_misaligned(*fiber, place, bytes, access, site, bytes);
   touch(*fiber, place, bytes, access, site);

@@ -101,7 +101,7 @@ void check_read(const Fiber& fiber, Cell& cell, Spot spot, Site site) {
 void check_write(const Fiber& fiber, Cell& cell, const unsigned char* place, size_t bytes,
                  Spot spot, Access access, Site site) {
   const int me = fiber.number;
-  const bool is_atomic = access == Access::atomic;
+  const bool is_atomic = is_update(access);
   if (!is_before(cell.write, me) && !(is_atomic && cell.atomic) && cell.flight.value == 0) {
     if (is_atomic || cell.atomic || is_engine(cell.write) || bytes > sizeof(suspect.before)) {
       report_race(fiber, site, word(access), cell.write, word_of_write(cell), spot);
@@ -192,7 +192,7 @@ void check_engine_read(const Fiber& fiber, const View& view, Cell& cell, Spot sp
 }  // namespace
 
 const char* word(Access access) {
-  return access == Access::write ? "write" : access == Access::atomic ? "atomic update" : "read";
+  return access == Access::write ? "write" : is_update(access) ? "atomic update" : "read";
 }
 
 void tell(Report& report, Spot spot) {
@@ -230,7 +230,8 @@ void touch(const Fiber& fiber, const void* place, size_t bytes, Access access, S
   if (const Region* region = region_of(place, bytes)) {
     // What no kernel writes nobody can race for.
     if (region->is_written) touch_tensor(fiber, place, bytes, *region, access, site);
-    if (region->is_written || region->is_fresh) touch_between(fiber, place, bytes, *region, access, site);
+    if (region->is_written || region->is_fresh)
+      touch_between(fiber, place, bytes, *region, access, site);
     return;
   }
   report_outside(fiber, place, bytes, access, site);
@@ -331,6 +332,19 @@ void report_misaligned(const Fiber& fiber, const void* place, size_t bytes, Acce
   report.text("access", word(access)).number("alignment", long(alignment));
   report.number("bytes", long(bytes)).address(place, false).send();
   abandon_block();
+}
+
+// An element smaller than a word is exchanged with its neighbours, which stay what they are.
+void touch_exchange(const void* place, int bytes, const void* different, int line) {
+  const auto* at = static_cast<const unsigned char*>(place);
+  const auto* bits = static_cast<const unsigned char*>(different);
+  int first = 0, last = bytes - 1;
+  while (first < bytes && bits[first] == 0) ++first;
+  while (last > first && bits[last] == 0) --last;
+  if (!checking()) return;
+  const Access access = first < bytes ? Access::exchange : Access::atomic_read;
+  const size_t count = first < bytes ? size_t(last - first + 1) : size_t(bytes);
+  touch(*block.running, first < bytes ? at + first : at, count, access, Site::at_line(line));
 }
 
 void touch_atomic(const void* place, int bytes, int line) {

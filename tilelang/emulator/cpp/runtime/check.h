@@ -13,7 +13,8 @@ namespace tl::emulator {
 struct Region;
 
 // `atomic_read` is a volatile one, or any that only looks.
-enum class Access : uint8_t { read, write, atomic, atomic_read };
+// `exchange` is an atomic update that keeps the bits it is not about, whatever they are.
+enum class Access : uint8_t { read, write, atomic, exchange, atomic_read };
 
 void begin_block_check(int threads);
 
@@ -47,7 +48,10 @@ void tell(Report& report, Spot spot);
 void report_race(const Fiber& fiber, Site site, const char* access, const Mark& other,
                  const char* other_access, Spot spot);
 const char* word(Access access);
-inline bool is_write(Access access) { return access == Access::write || access == Access::atomic; }
+inline bool is_update(Access access) {
+  return access == Access::atomic || access == Access::exchange;
+}
+inline bool is_write(Access access) { return access == Access::write || is_update(access); }
 
 [[noreturn]] void report_outside(const Fiber& fiber, const void* place, size_t bytes, Access access,
                                  Site site);

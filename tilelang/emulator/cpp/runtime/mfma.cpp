@@ -7,6 +7,7 @@
 // Products are summed in float (int of integers), k ascending; the hardware sums in another order.
 #include "block.h"
 #include "elements.h"
+#include "locals.h"
 
 namespace tl::emulator {
 
@@ -44,12 +45,23 @@ void multiply(void* const* lanes) {
   }
 }
 
+template <int m, int k, class D, class T>
+void issue(void* d, const void* a, const void* b, const char* name, int line) {
+  constexpr size_t held = m * k / wave * T::bits / 8, sums = m * m / wave * D::bits / 8;
+  const Fiber& me = *block.running;
+  take_local(me, a, held, Site::at_line(line));
+  take_local(me, b, held, Site::at_line(line));
+  take_local(me, d, sums, Site::at_line(line));
+  Lane lane{d, a, b};
+  warp_together(~uint64_t(0), &lane, multiply<m, k, D, T>, name, line);
+  give_local(me, d, sums);
+}
+
 }  // namespace
 
 #define TL_MFMA(name, m, k, D, T)                                 \
   void name(void* d, const void* a, const void* b, int line) {    \
-    Lane lane{d, a, b};                                           \
-    warp_together(~uint64_t(0), &lane, multiply<m, k, D, T>, #name, line); \
+    issue<m, k, D, T>(d, a, b, #name, line);                      \
   }
 #include <emulator/mfma_rows.h>
 

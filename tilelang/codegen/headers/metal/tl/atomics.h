@@ -16,10 +16,11 @@ namespace tl {
       old = as_type<T>(seen);                                                             \
     return old;                                                                           \
   }
-#define TL_ATOMIC_UPDATES(space)                   \
-  TL_ATOMIC_UPDATE(space, add, old + value)        \
-  TL_ATOMIC_UPDATE(space, max, max(old, value))    \
-  TL_ATOMIC_UPDATE(space, min, min(old, value))
+#define TL_ATOMIC_UPDATES(space)                \
+  TL_ATOMIC_UPDATE(space, add, old + value)     \
+  TL_ATOMIC_UPDATE(space, max, max(old, value)) \
+  TL_ATOMIC_UPDATE(space, min, min(old, value)) \
+  TL_ATOMIC_UPDATE(space, exch, value)
 TL_MEMORIES(TL_ATOMIC_UPDATES)
 #undef TL_ATOMIC_UPDATES
 #undef TL_ATOMIC_UPDATE
@@ -45,6 +46,9 @@ TL_MEMORIES(TL_ATOMIC_UPDATES)
   }                                                                                       \
   TL_INLINE float relaxed_min(space float* place, float value) {                          \
     return updated_min(place, value);                                                     \
+  }                                                                                       \
+  TL_INLINE float relaxed_exch(space float* place, float value) {                         \
+    return updated_exch(place, value);                                                    \
   }
 TL_MEMORIES(TL_ATOMICS)
 // Metal adds floats in device memory itself.

@@ -127,6 +127,8 @@ void wgmma_wait(int groups, int line);
 void declare_local(const void* place, size_t bytes, const char* name);
 // An atomic access of one element.
 void touch_atomic(const void* place, int bytes, int line);
+// The same, where it changes only the bits that `different` has.
+void touch_exchange(const void* place, int bytes, const void* different, int line);
 [[noreturn]] void trap(int line);
 // Something that only turns out to be beyond the emulator when it happens.
 [[noreturn]] void refuse(const char* what, int line);
