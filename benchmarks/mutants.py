@@ -30,7 +30,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tests.emulator.damage import Mutant
-from tests.emulator.equivalents import EQUIVALENTS, Equivalent
+from tests.emulator.equivalents import EQUIVALENTS, ESCAPES, Known
 from tests.emulator.subjects import SUBJECTS, Subject
 from tests.emulator.verdicts import (
     CAUGHT,
@@ -78,7 +78,6 @@ class Outcome:
 def main(words: Sequence[str] | None = None) -> int:
     """Print the table; 1 if a kernel is accused, too many mutants escape, or a reason is stale."""
     args = _parser().parse_args(words)
-    os.nice(5)
     os.environ.setdefault("TILELANG_EMULATOR_SECONDS", SECONDS)
     subjects = [s for s in SUBJECTS if args.only is None or s.name in args.only]
     known = _known(args.json)
@@ -126,10 +125,18 @@ def reason_of(kernel: str, mutant: Mutant) -> str | None:
     return next((e.reason for e in EQUIVALENTS if e.key == wanted), None)
 
 
-def stale_reasons(outcomes: Sequence[Outcome], kernels: set[str]) -> list[Equivalent]:
+def known_escape(outcome: Outcome) -> str | None:
+    """Why a mutant that is not equivalent escapes, if somebody has said so."""
+    wanted = (outcome.kernel, *outcome.mutant.key)
+    return next((e.reason for e in ESCAPES if e.key == wanted), None)
+
+
+def stale_reasons(outcomes: Sequence[Outcome], kernels: set[str]) -> list[Known]:
     """Those about mutants that are caught, or that there are none of."""
     equal = {(o.kernel, *o.mutant.key) for o in outcomes if o.verdict.how == "equal"}
-    return [e for e in EQUIVALENTS if e.kernel in kernels and e.key not in equal]
+    escaped = {(o.kernel, *o.mutant.key) for o in outcomes if o.column == "survived"}
+    return [e for known, keys in ((EQUIVALENTS, equal), (ESCAPES, escaped)) for e in known
+            if e.kernel in kernels and e.key not in keys]  # fmt: skip
 
 
 def share_caught(outcomes: Sequence[Outcome]) -> float:
@@ -164,7 +171,7 @@ def _known(path: Path | None) -> dict[str, Verdict]:
 
 def _print(
     console: Console, outcomes: Sequence[Outcome], accused: Sequence[str],
-    stale: Sequence[Equivalent],
+    stale: Sequence[Known],
 ) -> None:  # fmt: skip
     table = Table("kernel", "change", "mutants", *COLUMNS)
     for number in table.columns[2:]:
@@ -179,7 +186,7 @@ def _print(
     for column in ("equivalent", "survived"):
         for o in (o for o in outcomes if o.column == column):
             change, line, _ = o.mutant.key
-            why = o.reason or f"unexplained: {o.verdict.how}, {o.verdict.said}"
+            why = o.reason or known_escape(o) or f"{o.verdict.how}: {o.verdict.said}"
             console.print(f"{column}: {o.kernel}:{o.mutant.number} {change}: {line}\n    {why}",
                           markup=False, highlight=False, soft_wrap=True)  # fmt: skip
     for text in accused:
@@ -196,7 +203,7 @@ def _cells(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _write(
-    path: Path, outcomes: Sequence[Outcome], accused: Sequence[str], stale: Sequence[Equivalent]
+    path: Path, outcomes: Sequence[Outcome], accused: Sequence[str], stale: Sequence[Known]
 ) -> None:
     report = {
         "commit": subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True,
@@ -212,4 +219,5 @@ def _write(
 
 
 if __name__ == "__main__":
+    os.nice(5)
     sys.exit(main())

@@ -73,6 +73,7 @@ class Document:
     changes: list[Change] = field(default_factory=list)  # since the text being analysed
     moved: list[Change] = field(default_factory=list)  # since the text of `analysis`
     failed: set[str] = field(default_factory=set)  # digests not to try again
+    digest: dict[Key, str] = field(default_factory=dict)  # of the kernels of `analysis`
     analysed: int = -1
     seen: int = -1
 
@@ -200,7 +201,7 @@ class Documents:
     def _accept(self, document: Document, analysis: Analysis, options: Options) -> None:
         found = analysis.diagnostics
         if analysis.complete:
-            digest = digests(analysis, options)
+            document.digest = digest = digests(analysis, options)
             for change in document.changes:
                 found = move_diagnostics(found, change)
             document.analysis, document.findings = analysis, found
@@ -250,7 +251,7 @@ class Documents:
         options = self.options(document.path, document.text)
         analysis = document.analysis
         if self.looker is not None and analysis.text == document.text:
-            digest = digests(analysis, options)
+            digest = document.digest
             todo = document.insights.missing(digest)
             if todo and self.look_after:
                 await asyncio.sleep(self.look_after)

@@ -35,8 +35,16 @@ class Change:
             return self.new_end[0], self.new_end[1] + column - self.old_end[1]
         return line + self.new_end[0] - self.old_end[0], column
 
+    def leaves(self, first: int, last: int) -> bool:
+        """Whether all that stands on some lines stays where it is."""
+        line = self.start[0]
+        inline = line == self.old_end[0] == self.new_end[0]
+        return last < line or (inline and first > line)
+
     def move_span(self, span: Span) -> Span | None:
         """Where a span went, or None when it, or a part of it, was replaced."""
+        if self.leaves(span.line, span.end_line):
+            return span
         start = self.move(span.line, span.column)
         end = self.move(span.end_line, span.end_column)
         if start is None or end is None or end < start:
@@ -79,17 +87,26 @@ def change_between(old: str, new: str) -> Change | None:
 
 def move_hints(hints: Iterable[Hint], change: Change) -> tuple[Hint, ...]:
     """The hints whose text is still there, where it is now."""
-    moved = ((hint, change.move(hint.line, hint.column)) for hint in hints)
-    return tuple(replace(h, line=place[0], column=place[1]) for h, place in moved if place)
+    moved: list[Hint] = []
+    for hint in hints:
+        if change.leaves(hint.line, hint.line):
+            moved.append(hint)
+        elif (place := change.move(hint.line, hint.column)) is not None:
+            moved.append(replace(hint, line=place[0], column=place[1]))
+    return tuple(moved)
 
 
 def move_facts(facts: Iterable[Fact], change: Change) -> tuple[Fact, ...]:
     """The facts whose place is still there, where it is now."""
-    moved = ((fact, change.move_span(fact.span)) for fact in facts)
-    return tuple(
-        replace(fact, span=span, cause=fact.cause and change.move_span(fact.cause))
-        for fact, span in moved if span is not None
-    )  # fmt: skip
+    moved: list[Fact] = []
+    for fact in facts:
+        span = change.move_span(fact.span)
+        cause = None if fact.cause is None else change.move_span(fact.cause)
+        if span is fact.span and cause is fact.cause:
+            moved.append(fact)
+        elif span is not None:
+            moved.append(replace(fact, span=span, cause=cause))
+    return tuple(moved)
 
 
 def move_budgets(budgets: Iterable[Budget], change: Change) -> tuple[Budget, ...]:

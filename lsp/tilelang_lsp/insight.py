@@ -33,6 +33,7 @@ from tilelang_lsp.layout_text import entry_text, short_layout, shorter_layout
 from tilelang_lsp.model import Budget, Fact, Insight, Share
 from tilelang_lsp.options import Options
 from tilelang_lsp.parsed import open_names, owner_at
+from tilelang_lsp.recovery import recover
 
 
 def insight(
@@ -40,8 +41,13 @@ def insight(
 ) -> Insight:
     """About the kernel whose name stands on a line. `lower`: with what lowering tells."""
     target, nominal = _target(options)
+    about = Insight(kernel, line, str(target), nominal)
+    readable = recover(text)  # another definition may be half written
+    if readable is None:
+        return replace(about, failure="the file cannot be read")
+    text = readable.text
     parsed, assumed = _specialised(text, path, kernel, line, options, target)
-    about = Insight(kernel, line, str(target), nominal, assumed=assumed)
+    about = replace(about, assumed=assumed)
     if parsed is None or parsed.function is None:
         return replace(about, failure="the kernel has errors")
     layouts = infer_layouts(parsed.function, target)

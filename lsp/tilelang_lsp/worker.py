@@ -9,6 +9,8 @@ pickles with a length before them, on the worker's standard input and output.
 from __future__ import annotations
 
 import asyncio
+import copyreg
+import dataclasses
 import gc
 import logging
 import os
@@ -21,15 +23,17 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from typing import IO, Any
 
-from tilelang_lsp.model import Analysis, Catalogue, Insight
+from tilelang_diagnostics import Span
+from tilelang_lsp.model import Analysis, Catalogue, Fact, Insight, Outline, Symbol
 from tilelang_lsp.options import Options
 
 TIMEOUT_SECONDS = 20.0
 # Looking into one kernel; what takes longer is not asked again for that text.
 LONGEST_LOOK_SECONDS = 8.0
-LONGEST_START_SECONDS = 120.0
+LONGEST_START_SECONDS = 60.0
 # What nobody waits for any more may take this long to end; a new process takes longer to start.
 GRACE_SECONDS = 2.0
 # After as long without a request, garbage is collected.
@@ -53,6 +57,7 @@ class Worker:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tilelang-worker")
         self._process: subprocess.Popen[bytes] | None = None
         self._alarm: _Alarm | None = None
+        self._is_new = False
         self.killed = 0
 
     def start(self) -> None:
@@ -114,8 +119,9 @@ class Worker:
         """Send one request and wait for its answer, on the worker's thread."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
-        # Importing everything takes as long as the machine is busy; nobody waits for it.
-        seconds = self._timeout if request[0] != "warm" else LONGEST_START_SECONDS
+        # A new process imports everything first, which takes as long as the machine is busy.
+        seconds = self._timeout + (LONGEST_START_SECONDS if self._is_new else 0)
+        self._is_new = False
         alarm = _Alarm(seconds, process.kill)
         if request[0] == "look":
             self._alarm = alarm
@@ -142,6 +148,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
+            self._is_new = True
         return self._process
 
 
@@ -245,6 +252,17 @@ def _warm() -> None:
     from tilelang_lsp.insight import insight
 
     insight(_WARMING, "warm.py", "warm", 5, Options())
+
+
+def _pickle_by_fields(*classes: type) -> None:
+    """Pickle frozen values as calls of their class: the way dataclasses do it takes thrice as
+    long, and most of an answer is spans."""
+    for cls in classes:
+        fields = attrgetter(*(f.name for f in dataclasses.fields(cls)))
+        copyreg.pickle(cls, lambda value, c=cls, f=fields: (c, f(value)))  # type: ignore[misc]
+
+
+_pickle_by_fields(Span, Symbol, Fact, Outline)
 
 
 def send(stream: IO[bytes], message: object) -> None:

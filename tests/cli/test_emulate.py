@@ -106,7 +106,8 @@ def test_json(emulate: Run) -> None:
         "span", "line", "code",
     ]  # fmt: skip
     assert Path(line["span"]["file"]).name == "scale.py"
-    assert json.loads(emulate("--target", "cuda:sm_80", "--emulate", "--json").out)["traffic"] is None
+    plain = json.loads(emulate("--target", "cuda:sm_80", "--emulate", "--json").out)
+    assert plain["traffic"] is None and not plain["checked"]
 
 
 @needs_compiler
@@ -142,7 +143,7 @@ def test_the_costliest_lines_are_shown(emulate: Run, file: Path) -> None:
     file.write_text(text)
     done = emulate("--target", "cuda:sm_80", "--emulate", "--check", "--no-check", "--set", "N=512")
     assert done.status == 0, done.err
-    assert "  traffic  shared memory: 32 passes, the least\n" in done.out
+    assert "  traffic  shared memory: 16 passes, the least\n" in done.out
     assert "8.0x  " in done.out and "scale.py:11: a read of 4 bytes a lane, 512 sectors for 64" in (
         done.out
     )

@@ -13,6 +13,7 @@ from tilelang.language.frontend import parse_static
 from tilelang_diagnostics import CompileError
 from tilelang_lint.engine import Settings, lint_text
 from tilelang_lsp.analysis import analyse
+from tilelang_lsp.options import Options
 
 COMMENTED = EAGER.replace("@tilelang.jit\n", "# tilelang: set M=3, N=40\n@tilelang.jit\n")
 PROJECT = "[tool.tilelang.set]\nM = 5\nN = 70\nfactor = 3.0\nunrelated = 'x'\n"
@@ -140,7 +141,8 @@ WIDE = FACTORY.replace("T.ceildiv(N, 32), threads=32", "T.ceildiv(N, 32), thread
 def test_lint_and_the_editor_read_them_too(text: str, project: dict[str, int]) -> None:
     found = lint_text(text, "wide.py", Settings(project=project))
     assert [d.code for d in found] == ["TL164"]
-    assert [d.code for d in analyse(text, "wide.py", project=project).diagnostics] == ["TL164"]
+    shown = analyse(text, "wide.py", Options(project=project)).diagnostics
+    assert [d.code for d in shown] == ["TL164"]
     assert lint_text(text, "wide.py", Settings(values={"width": 32}, project=project)) == ()
 
 

@@ -69,16 +69,16 @@ def test_addresses_are_computed_in_each_round() -> None:
 def test_products_are_rolled_where_registers_do_not_depend_on_the_step() -> None:
     first, *rolled = lighter_forms(source(PLAIN))
     assert [form.text for form in rolled] == [
-        first.text.replace(
-            "#pragma unroll\n    for (int k_1", f"#pragma unroll {n}\n    for (int k_1"
-        )
+        text.replace("#pragma unroll\n    for (int k_1", f"#pragma unroll {n}\n    for (int k_1")
+        for text in (first.text, PLAIN)
         for n in (6, 2)
     ]
 
 
 def test_few_steps_are_not_rolled() -> None:
-    _, only = lighter_forms(source(PLAIN.replace("k_1 < 8", "k_1 < 4")))
-    assert "#pragma unroll 2\n" in only.text
+    _, *rolled = lighter_forms(source(PLAIN.replace("k_1 < 8", "k_1 < 4")))
+    assert len(rolled) == 2 and all("#pragma unroll 2\n" in form.text for form in rolled)
+    assert ["tl::again" in form.text for form in rolled] == [True, False]
 
 
 def test_without_loops_there_is_nothing_to_do() -> None:
@@ -143,8 +143,9 @@ def test_order_of_forms(monkeypatch: pytest.MonkeyPatch) -> None:
         kept, _ = compile_without_spills(given, parse_target("cuda:sm_80"), CompileOptions())
         return [f.text for f in forms].index(kept.text), len(calls)
 
-    assert compiled([0, 0, 0, 0]) == (0, 1)
-    assert compiled([9, 0, 0, 0]) == (1, 2)
-    assert compiled([9, 4, 0, 0]) == (2, 3)
-    assert compiled([9, 12, 10, 11]) == (0, 4)
-    assert compiled([9, 4, 6, 3]) == (3, 4)
+    assert compiled([0, 0, 0, 0, 0, 0]) == (0, 1)
+    assert compiled([9, 0, 0, 0, 0, 0]) == (1, 2)
+    assert compiled([9, 4, 0, 0, 0, 0]) == (2, 3)
+    assert compiled([9, 12, 10, 11, 12, 9]) == (0, 6)
+    assert compiled([9, 4, 6, 3, 5, 4]) == (3, 6)
+    assert compiled([9, 12, 11, 10, 0, 0]) == (4, 5)

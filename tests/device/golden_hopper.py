@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import tilelang.language as T
+from tests.device.checks import numpy_dtype
 from tests.device.golden import (
     DRAWS,
     Golden,
@@ -18,7 +19,6 @@ from tests.device.golden import (
     is_float,
     whole_numbers,
 )
-from tests.device.checks import numpy_dtype
 from tilelang.ir.device_rows_hopper import WGMMA_TYPES
 
 TILE = 8192  # bytes of shared memory that a copy may fill
@@ -79,7 +79,8 @@ def bulk_copies() -> Iterator[Golden]:
         tile = tile[: TILE // numpy_dtype(dtype).itemsize]
         swizzle = 128 if dtype != "float32" else 64
         box = (16, swizzle // numpy_dtype(dtype).itemsize)
-        yield Golden(f"tma reduce_add {dtype}", _bulk_store("tma_reduce_add", dtype, (33, 80), (20, 56)),
+        kernel = _bulk_store("tma_reduce_add", dtype, (33, 80), (20, 56))
+        yield Golden(f"tma reduce_add {dtype}", kernel,
                      {"A": tensor, "B": tile}, ("A",), {"A_map": ("A", box, swizzle)})  # fmt: skip
 
 
@@ -143,7 +144,8 @@ def _layout(side: str, swizzle: int, major: int, wide: int) -> str:
         leading, stride = 16, atom
     else:
         leading, stride = 2 * atom, atom
-    return f"{side}_swizzle={swizzle} {side}_leading={leading} {side}_stride={stride} {side}_major={major}"
+    numbers = {"swizzle": swizzle, "leading": leading, "stride": stride, "major": major}
+    return " ".join(f"{side}_{name}={value}" for name, value in numbers.items())
 
 
 def layouts() -> Iterator[Golden]:
@@ -199,9 +201,7 @@ def _wgmma_case(
     )  # fmt: skip
 
 
-def _area(
-    rng: np.random.Generator, dtype: str, exact: bool, size: int, trials: int
-) -> np.ndarray:
+def _area(rng: np.random.Generator, dtype: str, exact: bool, size: int, trials: int) -> np.ndarray:
     count = size // numpy_dtype(dtype).itemsize
     if exact:
         return whole_numbers(rng, count, dtype)

@@ -26,13 +26,14 @@ def products() -> Iterator[Golden]:
         for accumulator, a_type, b_type in type_combinations(atom):
             name = mma_name(MMA_SYNC, atom, accumulator, a_type, b_type)
             operands = {
-                "A": _drawn(rng, atom.m * atom.k, a_type), "B": _drawn(rng, atom.k * atom.n, b_type),
+                "A": _drawn(rng, atom.m * atom.k, a_type),
+                "B": _drawn(rng, atom.k * atom.n, b_type),
                 "D": _drawn(rng, atom.m * atom.n, accumulator),
             }  # fmt: skip
             rounded = is_float(accumulator)
             yield Golden(
-                f"mma {name}", _mma(name, atom, accumulator, a_type, b_type), {**operands, **tables},
-                ("D",), rounded={"D": accumulator} if rounded else {},
+                f"mma {name}", _mma(name, atom, accumulator, a_type, b_type),
+                {**operands, **tables}, ("D",), rounded={"D": accumulator} if rounded else {},
                 signed=("A", "B", "D") if rounded else (),
             )  # fmt: skip
 

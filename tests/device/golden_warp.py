@@ -13,12 +13,22 @@ from tests.device.golden import Golden
 # (operation, width, what it is given besides, the lanes that call it): the lane that is read is
 # one of them, otherwise its value is anybody's guess.
 _SHUFFLES = (
-    ("shfl_sync", 32, 3, 0xFFFFFFFF), ("shfl_sync", 8, 5, 0xFFFFFFFF), ("shfl_sync", 16, 33, 0xFFFF),
-    ("shfl_sync", 4, 2, 0xF00F0FF0), ("shfl_xor", 32, 21, 0xFFFFFFFF), ("shfl_xor", 8, 5, 0xFF00FF00),
-    ("shfl_xor", 16, 3, 0x00F0F00F), ("shfl_xor", 4, 9, 0xFFFFFFFF), ("shfl_up", 32, 7, 0xFFFFFFFF),
-    ("shfl_up", 8, 3, 0x00FF00FF), ("shfl_up", 16, 17, 0xFFFFFFFF), ("shfl_down", 32, 9, 0xFFFFFFFF),
-    ("shfl_down", 8, 2, 0xFF00FF00), ("shfl_down", 4, 1, 0xFFFFFFFF), ("shfl_down", 16, 40, 0xFFFF0000),
-)  # fmt: skip
+    ("shfl_sync", 32, 3, 0xFFFFFFFF),
+    ("shfl_sync", 8, 5, 0xFFFFFFFF),
+    ("shfl_sync", 16, 33, 0xFFFF),
+    ("shfl_sync", 4, 2, 0xF00F0FF0),
+    ("shfl_xor", 32, 21, 0xFFFFFFFF),
+    ("shfl_xor", 8, 5, 0xFF00FF00),
+    ("shfl_xor", 16, 3, 0x00F0F00F),
+    ("shfl_xor", 4, 9, 0xFFFFFFFF),
+    ("shfl_up", 32, 7, 0xFFFFFFFF),
+    ("shfl_up", 8, 3, 0x00FF00FF),
+    ("shfl_up", 16, 17, 0xFFFFFFFF),
+    ("shfl_down", 32, 9, 0xFFFFFFFF),
+    ("shfl_down", 8, 2, 0xFF00FF00),
+    ("shfl_down", 4, 1, 0xFFFFFFFF),
+    ("shfl_down", 16, 40, 0xFFFF0000),
+)
 _MASKS = (0xFFFFFFFF, 0x0000FFFF, 0xF0F00001, 0x80000000, 0x5A5A5A5A)
 
 
@@ -65,7 +75,9 @@ def _vote(dtype: str) -> Any:
                     m = T.uint32(mask)
                     B[at] = T.call_extern("uint32", "ballot_sync", A[tx] > 0, m)
                     B[at + 64] = T.cast(T.call_extern("int32", "any_sync", A[tx] > 1, m), "uint32")
-                    B[at + 128] = T.cast(T.call_extern("int32", "all_sync", A[tx] >= 0, m), "uint32")
+                    B[at + 128] = T.cast(
+                        T.call_extern("int32", "all_sync", A[tx] >= 0, m), "uint32"
+                    )
                     B[at + 192] = T.call_extern("uint32", "match_any_sync", A[tx], m)
                     B[at + 256] = T.call_extern("uint32", "match_all_sync", A[tx] - A[tx], m)
 

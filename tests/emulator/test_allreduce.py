@@ -44,9 +44,7 @@ def gemv(N: int, K: int, block_N: int, reduce_threads: int) -> Any:
                 T.reinterpret(T.uint64(0), dtype="handle"),
             ):
                 T.evaluate(
-                    T.tvm_thread_allreduce(
-                        T.uint32(1), part[0], True, total[0], tk, dtype="handle"
-                    )
+                    T.tvm_thread_allreduce(T.uint32(1), part[0], True, total[0], tk, dtype="handle")
                 )
             C[bn * block_N + tn] = total[0]
 
@@ -118,7 +116,7 @@ def test_other_ways_to_combine(shape: tuple[int, int]) -> None:
         """
         s = T.alloc_local((1,), "float32")
         T.tvm_thread_allreduce(1, A[0], True, s[0], bx)
-        # ^^^^^^^^^^^^^^^^^^^^ error[TL117] does not know how to combine
+      # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] does not know how to combine
         """,
         """
         s = T.alloc_local((1,), "float32")

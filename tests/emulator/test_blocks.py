@@ -124,13 +124,14 @@ def test_the_barrier_of_the_grid_orders_blocks() -> None:
     a, b = np.arange(500, dtype=np.float32), np.zeros(500, np.float32)
     kernel = tilelang.compile(turned, target=TARGET, execution_backend=Emulator(check=True))
     kernel(a, b)
-    device = kernel._built.runner.device
+    runner: Any = kernel._built.runner
+    device = runner.device
     number, before = find_line(device, r"tl::sync_grid\(\);")
     device = with_line(device, number, before.replace("tl::sync_grid", "__syncthreads"))
-    races = []
+    races: list[Diagnostic] = []
     for _ in range(3):  # who comes first is up to the processes
         try:
-            kernel._built.runner.device = device
+            runner.device = device
             kernel(a, b)
         except CompileError as error:
             races += error.diagnostics
@@ -145,6 +146,11 @@ def test_the_barrier_of_the_grid_orders_blocks() -> None:
         ("B[bx * 32 + tx] = B[(bx * 32 + tx + 32) % 192] + 1.0f;", {"TL735"}),
         ("B[bx * 32 + tx] = 1.0f; B[bx * 32 + tx] += 2.0f;", set()),
         ("atomicAdd(&B[0], 1.0f);", set()),
+        # an update of one byte leaves its neighbours alone
+        ("if (tx == 0 && bx < 4) { atomicOr((unsigned*)B, 1u << 8 * bx); "
+         "if (((unsigned char*)B)[bx] == 9) B[64] = 1.0f; }", set()),
+        ("if (tx == 0 && bx < 4) { atomicOr((unsigned*)B, 1u << 8 * bx); "
+         "if (((unsigned char*)B)[(bx + 1) % 4] == 9) B[64] = 1.0f; }", {"TL735"}),
         ("if (tx == 0) { if (bx == 3) B[0] = 7.0f; else atomicAdd(&B[0], 1.0f); }", {"TL735"}),
     ],
 )  # fmt: skip

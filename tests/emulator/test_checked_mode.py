@@ -188,7 +188,7 @@ def test_a_barrier_of_the_grid_that_a_block_leaves_out() -> None:
     kernel = tilelang.compile(turned, target=TARGET, execution_backend=CHECK)
     arrays = [np.zeros(500, np.float32), np.zeros(500, np.float32)]
     kernel(*arrays)
-    runner = kernel._built.runner
+    runner: Any = kernel._built.runner
     number, before = find_line(runner.device, r"sync_grid")
     runner.device = with_line(runner.device, number, f"if (blockIdx.x != 2) {before.strip()}")
     with pytest.raises(CompileError) as caught:

@@ -1,4 +1,4 @@
-"""Instructions do what an H200 did, bit for bit: `golden/`, which `tests/device/record.py` recorded.
+"""Instructions do what an H200 did, bit for bit: `golden/`, recorded by `tests/device/record.py`.
 
 Sums of random floats too: the emulator adds up as tensor cores do (`cpp/runtime/tensor_sum.h`).
 """

@@ -14,7 +14,7 @@ import pytest
 import tilelang
 from tests.emulator.needs import needs_compiler
 from tests.emulator.running import MODES, TARGET, check_emulated
-from tests.emulator.suite import FAULTS, Emulated, emulated
+from tests.emulator.suite import Emulated, emulated
 from tests.gpu import lowering_kernels
 from tests.kernels.registry import KERNELS
 from tilelang.program.buffer import Buffer
@@ -45,7 +45,7 @@ def test_kernel(given: Emulated, mode: str, full: bool) -> None:
 
 def test_every_kernel_of_the_registry_is_there() -> None:
     """All but those for Blackwell, whose instructions are refused by name."""
-    there = {given.case.name for given in CASES} | set(FAULTS)
+    there = {given.case.name for given in CASES}
     missing = [case for case in KERNELS if case.name not in there]
     assert all(set(case.targets) <= {"cpu", "cuda:sm_100"} for case in missing)
     assert len({str(given) for given in CASES}) == len(CASES)
@@ -60,15 +60,6 @@ HOPPER = ("gemm_float16-sm_90a", "jit_gemm_nt-sm_90a", "mha_fwd_causal-sm_90a")
 def test_kernel_on_hopper(name: str) -> None:
     given = next(given for given in CASES if str(given) == name)
     check_emulated(given.case, MODES["check"], given.target)
-
-
-@needs_compiler
-@pytest.mark.parametrize("name", FAULTS)
-def test_fault(name: str) -> None:
-    """Fails once the fault is gone: then the kernel belongs with the others."""
-    case = next(case for case in KERNELS if case.name == name)
-    with pytest.raises(Exception, match=r"is off by|TL731"):
-        check_emulated(case, MODES["check"])
 
 
 @needs_compiler

@@ -87,9 +87,7 @@ def product(
     a_tile, b_tile = ((bK, bM) if ta else (bM, bK)), ((bN, bK) if tb else (bK, bN))
 
     @T.prim_func
-    def main(
-        A: T.Tensor(a_shape, dtype), B: T.Tensor(b_shape, dtype), C: T.Tensor((M, N), sums)
-    ):
+    def main(A: T.Tensor(a_shape, dtype), B: T.Tensor(b_shape, dtype), C: T.Tensor((M, N), sums)):
         with T.Kernel(T.ceildiv(N, bN), T.ceildiv(M, bM), threads=threads) as (bx, by):
             a = T.alloc_shared(a_tile, dtype)
             b = T.alloc_shared(b_tile, dtype)
@@ -116,7 +114,7 @@ def attention(L: int = 96, D: int = 64, block: int = 32) -> Any:
     @T.prim_func
     def main(
         Q: T.Tensor((L, D), "float16"), K: T.Tensor((L, D), "float16"),
-        V: T.Tensor((L, D), "float16"), O: T.Tensor((L, D), "float16"),  # noqa: E741
+        V: T.Tensor((L, D), "float16"), O: T.Tensor((L, D), "float16"),
     ):  # fmt: skip
         with T.Kernel(L // block, threads=64) as bx:
             q = T.alloc_shared((block, D), "float16")

@@ -37,9 +37,7 @@ def test_numbers(case: Case, mode: str, full: bool) -> None:
         pytest.skip("runs with --full")
     arrays = case.inputs(np.random.default_rng(SEED))
     got, want = result_of(case, arrays)
-    kernel = tilelang.compile(
-        case.make(), target="hip:gfx942", execution_backend=MODES[mode]
-    )
+    kernel = tilelang.compile(case.make(), target="hip:gfx942", execution_backend=MODES[mode])
     kernel(*arrays, got)
     assert relative_error(got, want) <= case.allowed
 

@@ -53,9 +53,7 @@ def test_every_line_has_a_place(case: Case) -> None:
 
 
 def test_pipelines_copy_in_turn_and_say_so() -> None:
-    lowered = lower_function(
-        BY_NAME["product_pipelined"].make().function, GFX942, CompileOptions()
-    )
+    lowered = lower_function(BY_NAME["product_pipelined"].make().function, GFX942, CompileOptions())
     said = [d for d in lowered.diagnostics if d.code == "TL508"]
     assert len(said) == 2 and all("no asynchronous copies" in d.message for d in said)
     assert "cp_async" not in print_device(lowered.func, HIP).text

@@ -86,6 +86,14 @@ def test_refused(body: str, code: str, message: str, marked: str, tmp_path: Path
     assert text.splitlines()[span.line - 1][span.column - 1 : span.end_column - 1] == marked
 
 
+def test_a_block_of_half_a_wave_does_not_reduce_a_whole_one(tmp_path: Path) -> None:
+    text = HEAD.replace("128", "32") + "        C[0, tx] = T.warp_reduce_sum(C[1, tx])\n"
+    (found,) = found_in(text, tmp_path)
+    assert found.code == "TL401" and "64 lanes in a block of 32 threads" in found.message
+    said = text.replace("C[1, tx])", "C[1, tx], logical_width=32)")
+    assert found_in(said, tmp_path) == []
+
+
 @pytest.mark.parametrize("arch", ["gfx1100", "gfx1201"])
 @pytest.mark.parametrize("backend", ["auto", "emulator"])
 def test_waves_of_32_lanes_are_for_later(arch: str, backend: str) -> None:

@@ -187,7 +187,7 @@ def test_annotations_and_assumptions_stay_in_place():
     check_text(emitted(main), """
         T.assume(n % 16 == 0)
         T.annotate_safe_value({A: 5.0})
-        T.annotate_swizzle(value=(10, 'row'))
+        T.use_swizzle(10)
         for i in T.Parallel(16):
             A[i] = 0.0
     """)  # fmt: skip

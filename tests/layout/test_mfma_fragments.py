@@ -1,5 +1,5 @@
-"""Fragments of AMD's matrix instructions against the mapping that AMD's matrix instruction calculator
-prints, operands exchanged."""
+"""Fragments of AMD's matrix instructions, operands exchanged, against the mapping that AMD's matrix
+instruction calculator prints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def places(atom: Atom) -> dict[str, dict[tuple[int, int], tuple[int, int]]]:
     """(lane, element) of each operand of the instruction, as the calculator prints it.
 
     For v_mfma_f32_32x32x8_f16: A[i][k] lane 32 floor(k / 4) + i, B[k][j] lane 32 floor(k / 4) + j,
-    D[i][j] register 4 floor(i / 8) + i % 4 of lane (32 floor(i / 4)) % 64 + j; and alike for others.
+    D[i][j] register 4 floor(i / 8) + i % 4 of lane (32 floor(i / 4)) % 64 + j; others alike.
     """
     m, k = atom.m, atom.k
     held = k * m // 64  # elements of A in a lane

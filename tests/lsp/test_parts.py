@@ -95,7 +95,7 @@ def test_a_typing_session_gives_what_reading_everything_gives(full: bool) -> Non
     analyser = Analyser()
     analyser.analyse(text, PATH, Options())
     step = 1 if full else 7
-    for number, (_, now) in enumerate(session(text, 300 if full else 84)):
+    for number, (_, now) in enumerate(session(text, 300 if full else 42)):
         found = analyser.analyse(now, PATH, Options())
         if number % step == 0:
             assert normal(found) == normal(analyse(now, PATH)), number

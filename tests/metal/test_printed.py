@@ -21,6 +21,7 @@ from tests.metal.printed import (
     with_words,
 )
 from tilelang.codegen.device_source import DeviceSource
+from tilelang.codegen.metal import print_metal
 from tilelang.codegen.metal_text import HEADERS, self_contained
 from tilelang.codegen.metal_words import unknown_words
 from tilelang.codegen.source_map import Line
@@ -105,6 +106,29 @@ def _executed(lines: tuple[Line, ...], word: str) -> int:
                 times *= count
             found += times
     return found
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"tile": (128, 64, 32)}, None),
+        ({"tile": (128, 64, 32), "epilogue": True}, "have no room in shared memory"),
+    ],
+)
+def test_large_tiles_leave_in_strips(said: dict[str, object], why: str | None) -> None:
+    """Where others look at the sums, all of them have to be in shared memory at once."""
+    lowered = lower_function(kernels.product(**said).function, APPLE, CompileOptions())
+    found = [d.message for d in lowered.diagnostics if d.code == "TL606"]
+    assert found == [] if why is None else len(found) == 1 and why in found[0]
+    text = print_metal(lowered.func).text
+    assert ("tl::simdgroup_multiply" in text) == (why is None)
+
+
+def test_a_product_without_matrices_is_remarked() -> None:
+    lowered = lower_function(kernels.product(tile=(20, 20, 12)).function, APPLE, CompileOptions())
+    (found,) = [d for d in lowered.diagnostics if d.code == "TL606"]
+    assert "`C_l` runs on the ordinary units of metal:apple9" in found.message
+    assert found.span is not None and found.span.file.endswith("kernels.py")
 
 
 # --- what the check catches ---
@@ -192,7 +216,6 @@ def _refused(kernel: object) -> object:
 
 def source_of_lowered(func: object) -> None:
     from tilelang.codegen.device_printer import PrintError
-    from tilelang.codegen.metal import print_metal
     from tilelang_diagnostics import error_for
 
     try:

@@ -225,3 +225,24 @@ def test_the_text_of_a_stage_is_the_same_from_run_to_run(kernel: Path) -> None:
     first, second = trace_of(str(kernel)), trace_of(str(kernel))
     assert [step.text for step in first.steps] == [step.text for step in second.steps]
     assert [step.lines for step in first.steps] == [step.lines for step in second.steps]
+
+
+def test_the_ir_is_edited_and_goes_on(
+    kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "ir.py"
+    assert main(["trace", str(kernel), "--target", "cpu", "--ir", str(saved)]) == 0
+    text = saved.read_text()
+    assert f"s[i, j] = s[i, j] * T.float16(2.0)  #@ {kernel}:11:13" in text
+    first = trace_of(str(kernel)).steps[-1].text
+    assert trace_of(str(saved)).steps[-1].text == first
+    edited = tmp_path / "edited.py"
+    edited.write_text(text.replace("T.float16(2.0)", "T.float16(3.0)"))
+    changed = trace_of(str(edited)).steps[-1].text
+    assert changed == first.replace("T.float16(2.0)", "T.float16(3.0)") != first
+    later = tmp_path / "later.py"
+    command = ["trace", str(kernel), "--target", "cpu", "--ir", str(later)]
+    assert main([*command, "--from", "guard_bounds"]) == 0
+    assert "T.copy" not in later.read_text()
+    assert main([*command, "--from", "nothing"]) == 2
+    capsys.readouterr()

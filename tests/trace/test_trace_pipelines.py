@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,11 @@ def test_a_loop_with_nothing_to_copy() -> None:
     assert "has no effect" in lines[2]
     assert "no line copies from a tensor to shared memory" in lines[4]
     assert lines[5].strip() == "nothing to prefetch"
+
+
+def test_a_cpu_has_none() -> None:
+    trace = replace(made("for k in T.Pipelined(4, num_stages=2):\n    S[k] = 0.0"), target="cpu")
+    assert len(shown(trace)) == 2 and "ordinary loops" in shown(trace)[1]
 
 
 def test_a_trace_without_steps() -> None:

@@ -146,3 +146,13 @@ def test_any_program_by_an_environment_variable(tmp_path: Path, traced: bool) ->
 def test_nothing_is_called_while_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recording, "start", lambda *_: pytest.fail("called"))
     tilelang.compile(kernel(320), target="cpu")
+
+
+def test_emulated_kernels_are_recorded_as_well() -> None:
+    with tilelang_trace.record() as t:
+        tilelang.compile(kernel(352), target="cuda:sm_80", execution_backend="emulator")
+    (found,) = t.traces
+    source = found.code("source")
+    assert found.failure is None and source is not None
+    assert source.language == "cuda" and "__global__" in source.text
+    assert [c.kind for c in found.codes] == ["source"]

@@ -10,9 +10,10 @@
                             "transactions": 32, "minimum": 1, "worst": 32, "ratio": 32.0,
                             "span": SPAN, "line": 21, "code": "generated"}]}}
 
-`status` is that of the command. SPAN and DIAGNOSTIC are those of `tilelang_diagnostics.json_format`:
-the second side of a conflict is a label. `seconds` and `traffic` are null where there was no call,
-`traffic` also without --check. Fields may be added within a major number.
+`status` is that of the command. SPAN and DIAGNOSTIC are those of
+`tilelang_diagnostics.json_format`: the second side of a conflict is a label. `seconds` and
+`traffic` are null where there was no call, `traffic` also without --check. Fields may be added
+within a major number.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _finite(number: float) -> float | None:
 
 
 def _traffic_json(checked: Checked) -> dict[str, Any]:
-    totals = {
+    totals: dict[str, Any] = {
         space: dict(zip(("transactions", "minimum"), checked.total(space), strict=True))
         for space in _WORDS
     }

@@ -35,6 +35,7 @@ class Calls:
     def __init__(self, x: Expressions) -> None:
         self.x = x
         self.cooperative = False
+        self.threads: int | None = None  # of a block, where that is known
 
     def expression(self, e: Any, parent: int) -> str:
         """A call whose value is used."""
@@ -72,21 +73,9 @@ class Calls:
         x.headers[op.header] = None
         self.cooperative = self.cooperative or op.group == "grid"
         attrs = constants_of(e)
-        reason = lacking_in_call(op, x.dialect.name, len(e.args))
-        if reason is not None:
-            raise self._unsupported(f"T.{op.name} ({reason})", e)
-        if x.dialect.refuses is not None and (less := x.dialect.refuses(op, e)) is not None:
-            raise self._unsupported(f"T.{op.name} {less}", e)
-        warp = x.dialect.warp
-        wide = op.too_wide(attrs, warp)
-        if wide is not None:
-            raise self._unsupported(f"T.{op.name} with {wide}, where a warp has {warp} lanes,", e)
-        if warp > MASK_LANES and _names_some_lanes(op, e):
-            raise self._unsupported(
-                f"T.{op.name} with a mask of {MASK_LANES} lanes, where a warp has {warp},", e
-            )
-        if op.name in x.dialect.narrow_maths and x.dtype(e).base == "float64":
-            raise self._unsupported(f"T.{op.name} of float64", e)
+        refused = self._refused(op, e, attrs)
+        if refused is not None:
+            raise self._unsupported(f"T.{op.name} {refused}", e)
         problems = op.problems(len(e.args), attrs)
         if problems:
             raise self._unsupported("; ".join(problems), e)
@@ -100,9 +89,32 @@ class Calls:
         special = getattr(self, f"_arguments_{op.name}", None)
         if special is not None:
             operands = special(e, operands)
-        template = ", ".join(self._template(v) for v in op.template_arguments(attrs, warp))
+        template = ", ".join(self._template(v) for v in op.template_arguments(attrs, x.dialect.warp))
         brackets = f"<{template}>" if template else ""
         return f"tl::{op.function}{brackets}({', '.join(operands)})"
+
+    def _refused(self, op: DeviceOp, e: Any, attrs: dict[str, Any]) -> str | None:
+        """What the dialect has not of an operation it has otherwise, or why it has none of it."""
+        dialect = self.x.dialect
+        warp = dialect.warp
+        reason = lacking_in_call(op, dialect.name, len(e.args))
+        if reason is not None:
+            return f"({reason})"
+        if dialect.refuses is not None and (less := dialect.refuses(op, e)) is not None:
+            return less
+        if op.name in dialect.narrow_maths and self.x.dtype(e).base == "float64":
+            return "of float64"
+        wide = op.too_wide(attrs, warp)
+        if wide is not None:
+            return f"with {wide}, where a warp has {warp} lanes,"
+        if warp <= MASK_LANES:
+            return None
+        if _names_some_lanes(op, e):
+            return f"with a mask of {MASK_LANES} lanes, where a warp has {warp},"
+        whole = op.name.startswith("warp_reduce_") and attrs.get("logical_width") is None
+        if whole and self.threads is not None and self.threads < warp:
+            return f"over {warp} lanes in a block of {self.threads} threads"
+        return None
 
     def _operand(self, op: DeviceOp, row: Operand, arg: Any, e: Any) -> str:
         x = self.x

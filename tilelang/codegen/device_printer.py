@@ -128,6 +128,7 @@ class _Kernel:
         self.dialect = owner.dialect
         self.block = constant_extents(launch, attrs.THREAD_TAGS)
         self.printer = CPrinter(owner.dialect, owner.index_bits)
+        self.printer.x.calls.threads = self.block[0] * self.block[1] * self.block[2]
         self.printer.names.fresh(symbol)
         self.params: list[tuple[KernelParam, Any]] = []
 

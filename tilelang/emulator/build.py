@@ -24,7 +24,7 @@ from tilelang.runtime.effects import pointer_tables
 from tilelang.runtime.fingerprint import Origin, fingerprint
 from tilelang.runtime.report import warn
 from tilelang.target import Target
-from tilelang.watching import is_watched
+from tilelang.watching import is_watched, watched
 from tilelang_diagnostics import diagnose, error_for, raise_for
 from tilelang_diagnostics.model import Diagnostic
 
@@ -81,13 +81,16 @@ def _printed(
 def _print(
     function: Function, backend: Backend, target: Target, options: CompileOptions
 ) -> Compiled:  # fmt: skip
-    lowered = lower_function(function, target, options)
-    raise_for(lowered.diagnostics)
-    device = print_for(backend, lowered.func, options)
-    refused = refusals(device)
-    if refused:
-        raise error_for(refused)
-    artifact = artifact_of(device, target, backend.words().extension)
+    with watched(function, target, options) as watches:
+        lowered = lower_function(function, target, options, watches)
+        raise_for(lowered.diagnostics)
+        device = print_for(backend, lowered.func, options)
+        refused = refusals(device)
+        if refused:
+            raise error_for(refused)
+        artifact = artifact_of(device, target, backend.words().extension)
+        for watch in watches:
+            watch.finished(artifact, lowered.diagnostics)
     return Compiled(artifact, target, ir_text(lowered.func), lowered.diagnostics)
 
 

@@ -63,7 +63,7 @@ class EmulatedKernel:
                    slot.name in self._results)
             for slot, parameter, value in zip(slots, self._parameters, values, strict=True)
             if isinstance(parameter, Buffer)
-        ]
+        ]  # fmt: skip
         self.checked = launch(self.device, names, tensors, self.settings)
 
     def _check(self, names: Mapping[str, Any]) -> None:

@@ -195,7 +195,8 @@ class _Explain:
             text = (f"memory is read that nothing has written, in {self.tile(r)} of {self.name}: "
                     f"byte {r['offset']}")  # fmt: skip
         else:
-            text = f"shared memory is read that nothing has written, in {self.tile(r)} of {self.name}"
+            where = f"in {self.tile(r)} of {self.name}"
+            text = f"shared memory is read that nothing has written, {where}"
         return self.made("TL732", text, r, "the read",
                          help="write every element first (T.clear, T.fill)")  # fmt: skip
 

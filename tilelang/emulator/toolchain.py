@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Final
 from tilelang import emulator, options
 from tilelang.codegen.metal_text import HEADERS as METAL_HEADERS
 from tilelang.runtime.cache import cache_root
+from tilelang.runtime.cpu_pool import available_cores
 from tilelang.runtime.programs import command_of, find_program, output_of, run_group
 from tilelang.runtime.toolchain_cuda import HEADERS, headers_digest
 from tilelang.runtime.toolchain_hip import find_clang
@@ -38,7 +40,9 @@ _KERNEL_FLAGS: Final = ("-O1", "-w", "-fno-exceptions", "-fno-rtti", "-fno-stack
 _CHECK_FLAGS: Final = {
     "gcc": ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
             "--param=tsan-instrument-func-entry-exit=0", "-fsanitize=bounds",
-            "-fstack-reuse=none"),
+            "-fstack-reuse=none",
+            # A load moved out of a loop, before its condition, is one the kernel does not do.
+            "-fno-tree-loop-im"),
     "clang": ("-fsanitize=thread", "-mllvm", "-tsan-distinguish-volatile", "-mllvm",
               "-tsan-instrument-func-entry-exit=0", "-fsanitize=array-bounds", "-mllvm",
               "-no-stack-coloring", "-fno-vectorize", "-fno-slp-vectorize", "-mllvm",
@@ -117,7 +121,20 @@ def runtime_program(compiler: Compiler) -> Path:
     sources = sorted(str(p) for p in (CPP / "runtime").glob("*.cpp"))
     key = _digest(sources_digest(), str(compiler), _machine(), *flags)
     where = cache_root() / "emulator" / f"runtime-{key[:32]}"
-    return _made(where, lambda to: _run(compiler, (*flags, *sources, "-o", str(to), "-ldl")))
+
+    def build(to: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="tilelang-emulator-") as folder:
+            objects = [str(Path(folder) / f"{Path(source).stem}.o") for source in sources]
+            with ThreadPoolExecutor(available_cores()) as pool:
+                jobs = [
+                    pool.submit(_run, compiler, (*flags, "-c", source, "-o", made))
+                    for source, made in zip(sources, objects, strict=True)
+                ]
+            for job in jobs:
+                job.result()
+            _run(compiler, (*flags, *objects, "-o", str(to), "-ldl"))
+
+    return _made(where, build)
 
 
 def metal_compiler() -> Compiler:

@@ -56,7 +56,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a checked call has to say besides its findings: its traffic, the costliest line first."""
+    """What a checked call says besides its findings: its traffic, the costliest line first."""
 
     traffic: tuple[Traffic, ...]
 

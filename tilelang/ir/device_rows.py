@@ -118,7 +118,8 @@ _SYNC = (
 _SHUFFLES = tuple(
     DeviceOp(
         name, doc, f"shfl.sync.{mode}",
-        operands=scalars("value", lane, "mask"), constants=(Constant("width", _WIDTHS, 32, of_warp=True),),
+        operands=scalars("value", lane, "mask"),
+        constants=(Constant("width", _WIDTHS, 32, of_warp=True),),
         result="same", group="warp", header="warp.h",
     )
     for name, mode, lane, doc in (
@@ -156,8 +157,8 @@ _VOTES = (
         DeviceOp(
             f"warp_reduce_{kind}", f"{what} over each segment of the warp, known to all its lanes",
             "redux.sync, shfl.sync", operands=scalars("value"),
-            constants=(Constant("logical_width", _WIDTHS, 32, of_warp=True),), result="same", group="warp",
-            header="warp.h",
+            constants=(Constant("logical_width", _WIDTHS, 32, of_warp=True),), result="same",
+            group="warp", header="warp.h",
         )
         for kind, what in (
             ("sum", "the sum"), ("max", "the largest"), ("min", "the smallest"),

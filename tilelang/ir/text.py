@@ -15,6 +15,7 @@ from typing import Any
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.spans import calls_of, from_tir
 from tilelang.ir.text_expr import ExprText, keywords
+from tilelang.ir.text_layout import attached
 from tilelang.ir.tile_op import op_of
 from tilelang.ir.visit import uses
 from tilelang_diagnostics.model import Frame, Span
@@ -211,6 +212,8 @@ class _Printer:
         low, extent = build.int_value(loop.min), build.int_value(loop.extent)
         if low is not None and extent is not None:
             return [str(low), str(low + extent)]
+        if isinstance(loop.extent, tirx.Sub) and tirx.structural_equal(loop.extent.b, loop.min):
+            return [self._text.expr(loop.min), self._text.expr(loop.extent.a)]
         stop = f"{self._text.expr(loop.min, 9)} + {self._text.expr(loop.extent, 10)}"
         return [self._text.expr(loop.min), stop]
 
@@ -337,9 +340,14 @@ class _Printer:
         if len(args) > 1:
             values = list(said.get("values", ()))
             shown = ", ".join(
-                f"{self._text.name(b)}: {v}" for b, v in zip(args[1:], values, strict=False)
+                f"{self._text.name(b)}: {attached(v)}"
+                for b, v in zip(args[1:], values, strict=False)
             )
             return f"T.annotate_{key}({{{shown}}})"
+        if key == "swizzle":
+            panel, order = said["value"]
+            more = "" if str(order) == "row" else f", order={str(order)!r}"
+            return f"T.use_swizzle({int(panel)}{more})"
         return f"T.annotate_{key}({', '.join(keywords(said))})"
 
 

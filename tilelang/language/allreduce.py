@@ -87,7 +87,7 @@ def tvm_thread_allreduce(
         nothing = operators.cast(reducer.identity, mine.dtype)
         mine = if_then_else(predicate, mine, nothing)
     threads = tuple(trace.launch.threads) if trace.launch is not None else ()
-    block = _Block.of(threads, [_axis_number(axis, threads) for axis in axes])
+    block = _Block.of(threads, [_axis_number(n, axis, threads) for n, axis in enumerate(axes)])
     if block is None:
         trace.complete = False  # how many threads there are is not known
         _store(trace, destination, mine)
@@ -167,7 +167,8 @@ def _in_shared_memory(
             with trace.block() as body:
                 near, far = parts[block.number], parts[block.number + apart * stride]
                 _store(trace, near, reducer.combine(near, far))
-            paired = operators.as_condition(_less(var, min(apart, extent - apart)))
+            limit: Any = min(apart, extent - apart)
+            paired = operators.as_condition(operators.binary("<", var, limit))
             trace.emit(If(paired, tuple(body), **trace.position()))
             apart //= 2
         first = first - var * stride
@@ -175,11 +176,7 @@ def _in_shared_memory(
     _store(trace, destination, parts[first])
 
 
-def _less(var: Var, limit: int) -> Any:
-    return var < limit
-
-
-def _axis_number(axis: Any, threads: Sequence[tuple[Var, Expr]]) -> int:
+def _axis_number(position: int, axis: Any, threads: Sequence[tuple[Var, Expr]]) -> int:
     found = axis
     while isinstance(found, Var) and found.definition is not None:
         found = found.definition
@@ -188,7 +185,7 @@ def _axis_number(axis: Any, threads: Sequence[tuple[Var, Expr]]) -> int:
     reject(
         "TL117",
         f"`{axis}` is no axis of the threads of a block",
-        span=argument_span("axes"),
+        span=argument_span("axes", 4 + position),
         help="pass what `T.get_thread_binding(0)` and its like return",
     )
 

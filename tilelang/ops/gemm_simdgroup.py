@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from tilelang.ops.gemm import Gemm
 
 SIDE: Final = 8
+OF_MATRICES: Final = (
+    "make M, N and K multiples of 8 that whole simdgroups of 32 threads share, of float16, "
+    "bfloat16 or float32 with float32 sums"
+)
 # Types of the operands, and of the sums they may have.
 _SUMS: Final = {
     "float16": ("float16", "float32"), "bfloat16": ("float32",), "float32": ("float32",),
@@ -141,6 +145,50 @@ def fits(plan: MatrixPlan, dtype: str, capabilities: Capabilities) -> bool:
 def stored(ctx: GpuContext, plan: MatrixPlan, held: tirx.Buffer, stage: Home) -> tirx.Stmt:
     """Write the sums to the tile that `staged` made."""
     return _each(ctx, plan, held, stage, load=False)
+
+
+def stored_in_strips(
+    ctx: GpuContext, plan: MatrixPlan, held: tirx.Buffer, dst: TileRegion, name: str
+) -> tirx.Stmt:
+    """Write the sums to a region by way of a tile that holds one row of each simdgroup's matrices
+    at a time."""
+    span, dtype = ctx.span, str(held.dtype)
+    rows = plan.grid.m_warps * SIDE
+    allocate, stage = staged(ctx, name, rows, plan.n, dtype)
+    i, j, r, c = (ctx.var(letter) for letter in ("i", "j", "r", "c"))
+    warp = ctx.thread_var // ctx.machine.warp
+    first = ctx.number(
+        warp % plan.grid.m_warps * (plan.n // SIDE) + warp // plan.grid.m_warps * plan.n_blocks
+    )
+    block = build.mul(build.add(first, j, span), ctx.const(SIDE * SIDE), span)
+    store = call(
+        "simdgroup_store",
+        [
+            region(stage.flat, block, SIDE * SIDE, span),
+            region(held, _number(ctx, i, plan.n_blocks, j), 1, span),
+        ],
+        span=span,
+        row=SIDE,
+    )
+    stores = ctx.unrolled(j, plan.n_blocks, build.evaluate(store, span))
+    group, inside = (f(r, ctx.const(SIDE), span) for f in (tirx.FloorDiv, tirx.FloorMod))
+    row = build.add(
+        build.add(build.mul(group, ctx.const(plan.m_blocks * SIDE), span),
+                  build.mul(i, ctx.const(SIDE), span), span),
+        inside, span,
+    )  # fmt: skip
+    rank = len(dst.extents)
+    value = build.cast(TileRegion.of(stage.buffer).load({0: r, 1: c}), dst.dtype, span)
+    body = dst.store({rank - 2: row, rank - 1: c}, value, span)
+    copy = ctx.nest([r, c], [rows, plan.n], body, None)
+    strips = ctx.unrolled(i, plan.m_blocks, build.seq([stores, copy], span))
+    return build.seq([allocate, strips], span)
+
+
+def can_be_strips(plan: MatrixPlan, dst: TileRegion) -> bool:
+    """Whether a region is as large as the tile of sums."""
+    *outer, rows, columns = (0, 0, *dst.constant_extents)
+    return (rows, columns) == (plan.m, plan.n) and all(n in (0, 1) for n in outer)
 
 
 def _each(

@@ -26,7 +26,9 @@ from tilelang.ops.copy import Copy
 from tilelang.ops.fill import Fill
 from tilelang.ops.gemm import Gemm
 from tilelang.ops.gemm_simdgroup import (
+    OF_MATRICES,
     MatrixPlan,
+    can_be_strips,
     cleared,
     filled,
     fits,
@@ -35,6 +37,7 @@ from tilelang.ops.gemm_simdgroup import (
     multiplied,
     staged,
     stored,
+    stored_in_strips,
 )
 from tilelang.passes.context import PassContext
 from tilelang.passes.safe_values import safe_values_of
@@ -45,10 +48,7 @@ _RANK: Final = 2
 
 def hold_matrices(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Keep sums in matrices where every use allows it."""
-    uses = _uses(func.body)
-    if not uses:
-        return func
-    return with_body(func, _Hold(func, ctx, uses).any(func.body))
+    return with_body(func, _Hold(func, ctx, _uses(func.body)).any(func.body))
 
 
 class _Hold(ThreadScope):
@@ -79,10 +79,11 @@ class _Hold(ThreadScope):
         capabilities = self._ctx.capabilities
         plans = [matrix_plan(op, self.threads.count, capabilities) for op in products]
         first = plans[0]
-        if first is None or not fits(first, str(buffer.dtype), capabilities):
+        if first is None or not all(p is not None and p.grid == first.grid for p in plans):
             return None
-        alike = all(p is not None and p.grid == first.grid for p in plans)
-        return first if alike else None
+        copies = [op for op in self._uses.get(buffer, ()) if isinstance(op, Copy)]
+        whole = fits(first, str(buffer.dtype), capabilities)
+        return first if whole or all(can_be_strips(first, op.dst) for op in copies) else None
 
     def attr(self, s: Any) -> Any:
         # The layout of a loop over registers says nothing of matrices.
@@ -91,6 +92,7 @@ class _Hold(ThreadScope):
         return super().attr(s)
 
     def evaluate(self, s: Any) -> Any:
+        self._explain(s)
         op = self._op_on_held(s)
         if op is None:
             return super().evaluate(s)
@@ -111,9 +113,11 @@ class _Hold(ThreadScope):
         return super().evaluate(s)
 
     def _copied(self, s: Any, ctx: GpuContext, held: Any, plan: MatrixPlan) -> Any:
-        """The sums laid out in shared memory, and copied from there."""
+        """The sums laid out in shared memory, whole or in strips, and copied from there."""
         source = TileRegion.of(s.value.args[0]).buffer
         name = f"{source.name}_shared"
+        if not fits(plan, str(source.dtype), self._ctx.capabilities):
+            return stored_in_strips(ctx, plan, held, TileRegion.of(s.value.args[1]), name)
         allocate, stage = staged(ctx, name, plan.m, plan.n, str(source.dtype))
         tile = TileRegion.of(stage.buffer).expr()
         said = dict(s.value.attrs or {})
@@ -121,6 +125,26 @@ class _Hold(ThreadScope):
         return build.seq(
             [allocate, stored(ctx, plan, held, stage), build.evaluate(copy, s.span)], s.span
         )
+
+    def _explain(self, s: Any) -> None:
+        """Say of a product that matrices cannot do what would be legal."""
+        op, machine = _operation(s), self._ctx.capabilities
+        if not isinstance(op, Gemm):
+            return
+        plan = matrix_plan(op, self.threads.count, machine)
+        if plan is None:
+            why, help = "whose matrices do not cover it", OF_MATRICES
+        elif op.C.buffer not in self._held and not fits(plan, op.C.dtype, machine):
+            why = "since its sums, which others look at, have no room in shared memory"
+            help = "make the tile of sums smaller, or copy it out before anything else reads it"
+        else:
+            return
+        self._ctx.report(
+            "TL606",
+            f"`T.gemm` into `{op.C.buffer.name}` runs on the ordinary units of "
+            f"{self._ctx.target}, {why}",
+            s.span, help=help,
+        )  # fmt: skip
 
     def _op_on_held(self, s: Any) -> TileOp | None:
         op = _operation(s)

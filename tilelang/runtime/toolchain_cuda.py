@@ -24,9 +24,9 @@ from tilelang.options import CompileOptions
 from tilelang.runtime.cuda_compiler import Compiler, find_compiler, flags_of, name_of
 from tilelang.runtime.foreign_errors import authors_errors
 from tilelang.runtime.nvrtc import Compiled, Nvrtc
+from tilelang.runtime.rejected import rejected
 from tilelang.target import Target
-from tilelang_diagnostics import code_of, error_for
-from tilelang_diagnostics.model import Diagnostic, Label, Span
+from tilelang_diagnostics import CompileError, error_for
 
 HEADERS: Final = Path(codegen.__file__).parent / "headers" / "cuda"
 
@@ -54,7 +54,7 @@ def compile_cuda(
             # The assembler speaks of lines of PTX, which NVRTC gives only where there is none.
             virtual = arch.replace("sm_", "compute_")
             ptx = chosen.compile(source.text, file_name, _nvrtc_flags(chosen, virtual, flags)).ptx
-        raise error_for(tuple(_errors(source, made.log, name, arch, file_name, ptx)))
+        raise _failure(source, made.log, name, arch, file_name, ptx)
     return CudaBinary(
         arch, made.cubin, made.ptx, name, flags, parse_resources(made.log),
         tuple(_warnings(made.log)), made.log,
@@ -171,51 +171,12 @@ def _parse_errors(log: str, file_name: str, ptx: str) -> list[_Said]:
     return found or [_Said(log.strip().split("\n")[0] or "no message", None)]
 
 
-def _errors(
+def _failure(
     source: DeviceSource, log: str, compiler: str, arch: str, file_name: str, ptx: str = ""
-) -> Iterator[Diagnostic]:
-    """One TL806 that names the first error and labels the Python lines of all."""
-    said = _parse_errors(log, file_name, ptx)
-    first, *others = said
-    foreign = authors_errors(source.source, [(s.text, s.line) for s in said], compiler, arch)
+) -> CompileError:  # fmt: skip
+    """TL816 where the author's own source is to blame, else TL806."""
+    said = [(s.text, s.line) for s in _parse_errors(log, file_name, ptx)]
+    foreign = authors_errors(source.source, said, compiler, arch)
     if foreign is not None:
-        yield foreign
-        return
-    kept = _keep(source.text, file_name, log)
-    span, label = None, ""
-    line = source.source.at(first.line) if first.line else None
-    if line is not None and line.span is not None:
-        span, label = line.span, f"became `{line.text.strip()}`"
-    labels = []
-    for other in others[:5]:
-        there = source.source.at(other.line) if other.line else None
-        if there is not None and there.span is not None and there.span != span:
-            labels.append(Label(there.span, other.text))
-    where = f"the source and all messages are in {kept}" if kept else log
-    yield Diagnostic(
-        "TL806",
-        code_of("TL806").severity,
-        f"{compiler} rejected the generated source for {arch}: {first.text}",
-        span=span if span is not None else _any_span(source),
-        label=label,
-        labels=tuple(labels),
-        notes=(where,),
-        help="the source is ours: please report it with that file, unless the kernel brings C "
-        "code of its own (T.import_source, T.call_extern)",
-    )
-
-
-def _any_span(source: DeviceSource) -> Span | None:
-    return next((line.span for line in source.source.lines if line.span is not None), None)
-
-
-def _keep(text: str, file_name: str, log: str) -> Path | None:
-    """Save a rejected source where it outlives the process."""
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="tilelang-rejected-"))
-        (folder / "messages.txt").write_text(log, encoding="utf-8")
-        path = folder / file_name
-        path.write_text(text, encoding="utf-8")
-    except OSError:
-        return None
-    return path
+        return error_for((foreign,))
+    return rejected(source, said, compiler, arch, file_name, log)

@@ -59,9 +59,14 @@ _FILE = click.Path(path_type=Path)
               help="Show where this trace and a saved one part, and what that cost.")  # fmt: skip
 @click.option("--reproducer", type=_FILE, metavar="OUT",
               help="Write a Python file that replays from --from on.")  # fmt: skip
-@click.option("--from", "start", metavar="PASS", help="Where the reproducer starts to show.")
+@click.option(
+    "--from", "start", metavar="PASS", help="The pass that --reproducer and --ir are about."
+)
 @click.option("--reduce", "reduced", type=_FILE, metavar="OUT",
               help="Write the smallest form of FILE with the same diagnostic.")  # fmt: skip
+@click.option("--ir", type=_FILE, metavar="OUT",
+              help="Write the IR before --from. Without that it is what the front end made, a "
+              "kernel to edit and go on from.")  # fmt: skip
 @click.option("--source", type=_FILE, metavar="OUT", help="Write the generated source, to edit it.")
 @click.option("--resume", type=_FILE, metavar="SOURCE",
               help="Go on from edited CUDA source, and show what that changed.")  # fmt: skip
@@ -70,7 +75,7 @@ def command(
     changed: bool, grep: re.Pattern[str] | None, context: int, output: str | None,
     html: Path | None, opened: bool, timed: bool, perfetto: Path | None, pipeline: bool,
     compare: str | None, reproducer: Path | None, start: str | None, reduced: Path | None,
-    source: Path | None, resume: Path | None,
+    ir: Path | None, source: Path | None, resume: Path | None,
 ) -> int:  # fmt: skip
     """Show what every pass did to a kernel: the difference, its time, and the Python behind it.
 
@@ -89,6 +94,6 @@ def command(
 
     return run(Wanted(
         kernel, settings, target, passes, changed, grep, context, output, html, opened, timed,
-        perfetto, pipeline, compare, reproducer, start, reduced, source,
+        perfetto, pipeline, compare, reproducer, start, reduced, ir, source,
         resume,
     ))  # fmt: skip

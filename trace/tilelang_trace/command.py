@@ -54,7 +54,7 @@ def run(wanted: Wanted) -> int:
 def _several(wanted: Wanted) -> int:
     """Compare what a kernel becomes for several targets; the first error ends it."""
     if any((wanted.output, wanted.html, wanted.opened, wanted.perfetto, wanted.reproducer,
-            wanted.compare, wanted.source, wanted.resume)):  # fmt: skip
+            wanted.compare, wanted.ir, wanted.source, wanted.resume)):  # fmt: skip
         raise click.UsageError("files are written for one target at a time")
     from tilelang_trace.compare import comparison_text
 
@@ -175,6 +175,10 @@ def _write_files(wanted: Wanted, trace: Trace) -> None:
             _write(wanted.reproducer, write_reproducer(trace, start))
         except ValueError as error:
             raise click.UsageError(str(error)) from None
+    if wanted.ir is not None:
+        from tilelang_trace.replay import ir_file
+
+        _write(wanted.ir, ir_file(trace, wanted.start))
     if wanted.source is not None:
         source = trace.code("source")
         if source is None:

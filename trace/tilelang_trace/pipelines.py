@@ -233,7 +233,9 @@ def _ir_names(text: str) -> Iterator[str]:
         yield "cp.async"
     elif bare.startswith(("T.tma_load", "T.tma_copy")):
         yield "tma"
-    elif bare.startswith(("T.mma_", "T.wgmma_", "T.tcgen05_mma", "T.mfma_", "T.wmma_")):
+    elif bare.startswith(
+        ("T.mma_", "T.wgmma_", "T.tcgen05_mma", "T.mfma_", "T.wmma_", "T.simdgroup_m")
+    ):
         yield "mma"
 
 
@@ -241,6 +243,11 @@ def pipeline_text(trace: Trace) -> Iterator[Text]:
     """The answer in one screen."""
     found = pipelines(trace)
     yield Text.assemble((plain(trace.kernel), "bold"), plain(f" for {trace.target}"))
+    if trace.target == "cpu":
+        yield Text(
+            "a CPU has no copies that go on by themselves: pipelines are ordinary loops there"
+        )
+        return
     if not found:
         yield Text("no loop of this kernel is T.Pipelined: nothing is copied ahead")
     for one in found:

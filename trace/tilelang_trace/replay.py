@@ -19,7 +19,7 @@ from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.target import Target, parse_target
 from tilelang_diagnostics import CompileError
-from tilelang_trace.model import Trace
+from tilelang_trace.model import Line, Step, Trace
 
 
 def pack(function: Function, target: Target, options: CompileOptions) -> str:
@@ -63,12 +63,38 @@ def write_reproducer(trace: Trace, name: str) -> str:
 
 def input_of(trace: Trace, name: str) -> str:
     """The text a pass was given; ValueError if no pass is called so."""
+    if name in names_of(trace) and trace.steps:
+        return _given(trace, name).text
+    raise ValueError(f"no pass is called {name!r}")
+
+
+def ir_file(trace: Trace, name: str | None = None) -> str:
+    """The program that the pass `name` was given, or the first one, as a Python file.
+
+    Each line ends in the place it is from. The first program is a kernel like any other; what
+    passes attach to a later one is to be read only.
+    """
+    if name is None:
+        lines = trace.steps[0].lines if trace.steps else ()
+    else:
+        input_of(trace, name)
+        lines = _given(trace, name).lines
+    head = _one_line(f"{trace.kernel} for {trace.target}, before {name or 'the first pass'}")
+    body = "\n".join(f"{_plain(x.text)}{_place(x)}" for x in lines)
+    return f'"""{head}"""\n\nimport tilelang.language as T\n\n\n{body}\n'
+
+
+def _given(trace: Trace, name: str) -> Step:
     for before, after in reversed(trace.pairs):
         if after.name == name:
-            return before.text
-    if trace.failure is not None and trace.failure.step == name and trace.steps:
-        return trace.steps[-1].text
-    raise ValueError(f"no pass is called {name!r}")
+            return before
+    return trace.steps[-1]
+
+
+def _place(line: Line) -> str:
+    if line.span is None:
+        return ""
+    return f"  #@ {_one_line(line.span.file)}:{line.span.line}:{line.span.column}"
 
 
 _FILE = '''\

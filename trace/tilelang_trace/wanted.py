@@ -28,6 +28,7 @@ class Wanted:
     reproducer: Path | None = None
     start: str | None = None
     reduced: Path | None = None
+    ir: Path | None = None
     source: Path | None = None
     resume: Path | None = None
 

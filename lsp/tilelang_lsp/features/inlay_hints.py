@@ -28,6 +28,8 @@ LONGEST_LABEL = 43
 _ORDER = {kind: n for n, kind in enumerate(
     ("types", "launch", "instructions", "layouts", "pipelines", "loops", "values"))}  # fmt: skip
 
+_OF_HEADERS = ("loops", "pipelines", "layouts")
+
 
 def hints(
     analysis: Analysis, facts: Iterable[Fact] = (), kinds: Collection[HintKind] = HINT_KINDS
@@ -39,7 +41,8 @@ def hints(
         found += [h for launch in kernel.launches if (h := _launch_hint(launch, lines)) is not None]
     told: dict[tuple[object, str], Fact] = {}
     for fact in (*facts, *analysis.facts):
-        told.setdefault((fact.span, fact.kind), fact)
+        if fact.label:
+            told.setdefault((fact.span, fact.kind), fact)
     found += [h for fact in told.values() if (h := _fact_hint(fact, lines)) is not None]
     shown = {h: None for h in found if h.kind in kinds}
     ordered = sorted(shown, key=lambda h: (h.line, h.column, _ORDER[h.kind], h.label))
@@ -71,10 +74,10 @@ def _fitting(row: list[Hint]) -> Iterator[Hint]:
 def _fact_hint(fact: Fact, lines: tuple[str, ...]) -> Hint | None:
     """A fact behind the name, the call or the header it is about."""
     span = fact.span
-    if not fact.label or span.end_line > len(lines):
+    if span.end_line > len(lines):
         return None
     place: tuple[int, int] | None = (span.end_line, span.end_column)
-    if re.match(r"\s*(async\s+)?for\b", lines[span.line - 1][span.column - 1 :]):
+    if fact.kind in _OF_HEADERS and lines[span.line - 1].startswith("for ", span.column - 1):
         place = _header_end(span.end_line, lines)
     if place is None:
         return None

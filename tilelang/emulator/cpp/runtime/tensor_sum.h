@@ -124,16 +124,11 @@ constexpr int place_of_float8(int step) {
   return step % 4 / 2 * (k / 2) + step / 4 * 2 + step % 2;
 }
 
-template <class D, class A, class B, bool warp_group, int m, int k, int columns>
-void add_products(const float (&a)[m][k], const float (&b)[k][columns], float (&d)[m][columns],
-                  int n) {
-  constexpr bool by_halves = is_float8<A> && !warp_group;
-  constexpr int fraction = is_float8<A> && warp_group ? 13 : 25;
-  constexpr Rounding how = D::bits == 16 ? Rounding::half
-                           : fraction == 13 ? Rounding::bits13
-                                            : Rounding::single;
-  constexpr int least_a = by_halves ? -14 : least_exponent<A>;
-  constexpr int least_b = by_halves ? -14 : least_exponent<B>;
+// Not a matter of types, so that many share one: they differ in their least exponents.
+template <bool by_halves, int fraction, Rounding how, int m, int k, int columns>
+__attribute__((noinline)) void add_floats(const float (&a)[m][k], const float (&b)[k][columns],
+                                          float (&d)[m][columns], int n, int least_a, int least_b,
+                                          int least_d) {
   static Factors<m, k, columns> f;
   memset(f.is_row_odd, 0, sizeof(f.is_row_odd));
   memset(f.is_column_odd, 0, sizeof(f.is_column_odd));
@@ -157,13 +152,25 @@ void add_products(const float (&a)[m][k], const float (&b)[k][columns], float (&
       for (int first = 0; first < k; first += steps)
         sum_of_step<steps, fraction, how>(f.a[row] + first, f.a_exponent[row] + first,
                                           &f.b[first][column], &f.b_exponent[first][column],
-                                          columns, least_exponent<D>, sums);
+                                          columns, least_d, sums);
       for (int i = 0; i < lanes_at_once; ++i) {
         const bool is_odd = f.is_row_odd[row] || f.is_column_odd[column + i] || !isfinite(own[i]);
         if (is_odd) own[i] = odd_sum<k, columns>(own[i], a[row], b, column + i);
         else own[i] = by_halves ? own[i] + sums[i] : sums[i];
       }
     }
+}
+
+template <class D, class A, class B, bool warp_group, int m, int k, int columns>
+void add_products(const float (&a)[m][k], const float (&b)[k][columns], float (&d)[m][columns],
+                  int n) {
+  constexpr bool by_halves = is_float8<A> && !warp_group;
+  constexpr int fraction = is_float8<A> && warp_group ? 13 : 25;
+  constexpr Rounding how = D::bits == 16    ? Rounding::half
+                           : fraction == 13 ? Rounding::bits13
+                                            : Rounding::single;
+  add_floats<by_halves, fraction, how>(a, b, d, n, by_halves ? -14 : least_exponent<A>,
+                                       by_halves ? -14 : least_exponent<B>, least_exponent<D>);
 }
 
 template <class D, class A, class B, bool warp_group, int m, int k, int columns>

@@ -25,7 +25,7 @@ static inline T tl_atomic(T* place, int line, F change) {
 // Those that leave the bits they are not about: all but what `changed` has.
 #define TL_ATOMIC_BITS(name, T, Word, expression, changed)                              \
   static inline T name(TL_ATOMIC_ARGUMENTS(T)) {                                        \
-    const Word bits = Word(changed);                                                    \
+    const Word bits = static_cast<Word>(changed);                                        \
     tl::emulator::touch_exchange(place, sizeof(T), &bits, line);                        \
     return tl_update<T, Word>(place, [=](T old) { return static_cast<T>(expression); }); \
   }
@@ -36,7 +36,7 @@ static inline T tl_atomic(T* place, int line, F change) {
   TL_ATOMIC_BITS(atomicAnd, T, Word, old& value, ~value)   \
   TL_ATOMIC_BITS(atomicOr, T, Word, old | value, value)    \
   TL_ATOMIC_BITS(atomicXor, T, Word, old ^ value, value)   \
-  TL_ATOMIC_BITS(atomicExch, T, Word, value, ~Word(0))
+  TL_ATOMIC_BITS(atomicExch, T, Word, value, -1)
 TL_ATOMICS_OF_INTEGER(int, unsigned)
 TL_ATOMICS_OF_INTEGER(unsigned, unsigned)
 TL_ATOMICS_OF_INTEGER(long long, unsigned long long)
