@@ -206,16 +206,22 @@ def _write(
     path: Path, outcomes: Sequence[Outcome], accused: Sequence[str], stale: Sequence[Known]
 ) -> None:
     report = {
-        "commit": subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True,
-                                 check=False).stdout.strip(),
+        "commit": _git("rev-parse", "HEAD"),
+        "clean": not _git("status", "--porcelain", "--untracked-files=no"),
         "inputs": INPUTS, "schedules": SCHEDULES, "seeds": list(range(1, SCHEDULES + 1)),
         "kernels": len({o.kernel for o in outcomes}), "mutants_made": len(outcomes),
         "counts": Counter(o.column for o in outcomes), "caught": round(share_caught(outcomes), 4),
         "accused": list(accused), "stale": [f"{e.kernel}: {e.change}: {e.line}" for e in stale],
-        "mutants": [o.to_json() for o in outcomes],
     }  # fmt: skip
+    rows = ",\n".join(f"  {json.dumps(o.to_json())}" for o in outcomes)
+    text = json.dumps({**report, "mutants": []}, indent=1)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    path.write_text(text.replace('"mutants": []', f'"mutants": [\n{rows}\n ]') + "\n", "utf-8")
+
+
+def _git(*words: str) -> str:
+    found = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+    return found.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -120,10 +120,11 @@ class Worker:
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         # A new process imports everything first, which takes as long as the machine is busy.
-        seconds = self._timeout + (LONGEST_START_SECONDS if self._is_new else 0)
-        self._is_new = False
+        is_new, self._is_new = self._is_new, False
+        seconds = self._timeout + (LONGEST_START_SECONDS if is_new else 0)
         alarm = _Alarm(seconds, process.kill)
-        if request[0] == "look":
+        # Ending a process that is still importing would only make the next one import again.
+        if request[0] == "look" and not is_new:
             self._alarm = alarm
         try:
             send(process.stdin, request)

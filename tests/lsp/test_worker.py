@@ -95,3 +95,36 @@ def test_user_code_is_never_run(tmp_path: object) -> None:
     text = kernel_text(f"open({str(tmp_path)!r} + '/ran', 'w')\n" + in_launch("T.clear(C)"))
     analyse(text, "k.py")
     assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
+
+
+SLOW = kernel_text(in_launch("T.clear(C)"))
+
+
+def test_a_look_nobody_waits_for_is_ended_and_the_next_answered(worker: Worker) -> None:
+    async def story() -> None:
+        await worker.warm()
+        first = asyncio.ensure_future(worker.look(SLOW, "k.py", "main", 5, Options(), True))
+        while worker._alarm is None:
+            await asyncio.sleep(0.001)
+        first.cancel()
+        worker.abandon(grace=0.0)
+        found = await worker.look(SLOW, "k.py", "main", 5, Options(), False)
+        assert found.kernel == "main"
+
+    asyncio.run(story())
+    assert worker.killed <= 1
+
+
+def test_a_look_that_nobody_waits_for_yet_is_never_begun(worker: Worker) -> None:
+    async def story() -> None:
+        await worker.warm()
+        looks = [
+            asyncio.ensure_future(worker.look(SLOW, f"{n}.py", "main", 5, Options(), False))
+            for n in range(5)
+        ]
+        await asyncio.sleep(0)
+        for look in looks:
+            look.cancel()
+        assert (await worker.look(SLOW, "last.py", "main", 5, Options(), False)).budgets
+
+    asyncio.run(story())

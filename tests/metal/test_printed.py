@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -287,6 +288,20 @@ def test_refused(kernel: object, what: str) -> None:
     found = _refused(kernel)
     assert found.message.startswith(what)
     assert found.span is not None and found.span.file.endswith("test_printed.py")
+
+
+def test_parameters_are_counted(tmp_path: Path) -> None:
+    names = [f"s{n}" for n in range(31)]
+    path = tmp_path / "many.py"
+    path.write_text(
+        "import tilelang.language as T\n\n\n@T.prim_func\n"
+        f"def many(A: T.Tensor((64,), 'float32'), {', '.join(f'{n}: T.float32' for n in names)}):\n"
+        "    with T.Kernel(1, threads=64):\n"
+        "        for i in T.Parallel(64):\n"
+        f"            A[i] = {' + '.join(names)}\n"
+    )
+    kernel = runpy.run_path(str(path))["many"]
+    assert _refused(kernel).message.startswith("a kernel with 32 tensors and numbers")
 
 
 def test_shared_memory_is_counted_before_a_launch() -> None:

@@ -89,7 +89,8 @@ class Calls:
         special = getattr(self, f"_arguments_{op.name}", None)
         if special is not None:
             operands = special(e, operands)
-        template = ", ".join(self._template(v) for v in op.template_arguments(attrs, x.dialect.warp))
+        constants = op.template_arguments(attrs, x.dialect.warp)
+        template = ", ".join(self._template(v) for v in constants)
         brackets = f"<{template}>" if template else ""
         return f"tl::{op.function}{brackets}({', '.join(operands)})"
 

@@ -142,6 +142,10 @@ class _Kernel:
         printer.statement(self.launch.body)
         self._preamble(prologue)
         self.params = self._parameters()
+        most = self.dialect.most_params
+        if most is not None and len(self.params) > most:
+            what = f"a kernel with {len(self.params)} tensors and numbers, more than {most},"
+            raise Unsupported(what, self.launch.node)
         declared = [self._declaration(n, p, var) for n, (p, var) in enumerate(self.params)]
         text = ", ".join([*declared, *self.dialect.launch_params])
         self.owner.headers.update(printer.x.headers)

@@ -48,6 +48,7 @@ class Dialect:
     - `spaces`: scope of a buffer -> what stands before the type of a pointer into it.
     - `pointer_cast`: a pointer made another, from `{type}` and `{place}`. `long_suffix`: of a
       literal of 64 bits, in lower case. `unroll_by`: before a loop unrolled `{factor}` times.
+    - `most_params`: how many parameters of its own a kernel may have.
     - `static_shared` is "" where only one array of shared memory is declared, the arena.
     - `matrices`: a declaration of matrices that a warp holds together.
     - `warp`: how many lanes a warp has.
@@ -74,6 +75,7 @@ class Dialect:
     value_param: str = "const {type} {name}"
     map_param: str = "const __grid_constant__ tl::tensor_map {name}"
     launch_params: tuple[str, ...] = ()
+    most_params: int | None = None
     spaces: Mapping[str, str] = field(default_factory=dict)
     matrices: str = ""
     pointer_cast: str = ""

@@ -85,6 +85,7 @@ METAL: Final = Dialect(
     matrices="metal::simdgroup_matrix<{type}, 8, 8> {name}[{count}];",
     buffer_param="{constant}device {type}* {restrict}{name} [[buffer({number})]]",
     value_param="constant {type}& {name} [[buffer({number})]]",
+    most_params=31,
     launch_params=(
         "uint3 threadgroup_position [[threadgroup_position_in_grid]]",
         "uint3 thread_position [[thread_position_in_threadgroup]]",
