@@ -149,6 +149,7 @@ def test_impossible_barrier(count: int, text: str) -> None:
             "lacks 128 of 128 arrivals and 0 bytes",
         ),
         (r"tl::mbarrier_arrive_expect_tx.*", "", "lacks 1 of 1 arrivals and -24576 bytes"),
+        (r"if \(tx == 0\)", "if (true)", "an mbarrier is initialised that is in use already"),
         (r"\(k / 2 \+ 1\) % 2", "k / 2 % 2", "at an mbarrier for phase 0 (parity 0), which lacks"),
     ],
 )
