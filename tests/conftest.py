@@ -34,6 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--full", action="store_true", help="run the large counts instead of a seeded sample"
     )
+    parser.addoption(
+        "--report", type=Path, help="with --full: write what ran, with seeds and counts, to a file"
+    )
 
 
 # PyTorch is optional: without it, the test files that are about it are left out.
@@ -61,9 +64,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A full run leaves a report: what ran, on which commit, with which seeds and counts."""
+    """The report of a full run: what ran, on which commit, with which seeds and counts."""
     config = session.config
-    if not config.getoption("--full") or hasattr(config, "workerinput"):
+    path = config.getoption("--report")
+    if path is None or not config.getoption("--full") or hasattr(config, "workerinput"):
         return
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     counts = {k: len(v) for k, v in reporter.stats.items() if k} if reporter else {}
@@ -77,9 +81,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         "random_kernels": 2000,
         "random_edits": 2500,
     }
-    folder = ROOT / "tests" / "reports"
-    folder.mkdir(exist_ok=True)
-    (folder / "full.json").write_text(json.dumps(report, indent=2) + "\n")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(report, indent=2) + "\n")
 
 
 def _git(*args: str) -> str:

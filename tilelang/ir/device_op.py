@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 from tilelang.target import Kind, arch_number
 
 # Where an operand lives. `memory` is global or shared, `any` also registers; `matrix` are matrices
-# that a warp holds together, `barrier` is an mbarrier in shared memory, `map` a tensor map, `scalar`
-# an expression passed by value.
+# that a warp holds together, `barrier` is an mbarrier in shared memory, `map` a tensor map,
+# `scalar` an expression passed by value.
 Space = Literal["local", "matrix", "shared", "global", "memory", "any", "barrier", "map", "scalar"]
 Access = Literal["read", "write", "update"]
 # Who has to execute the operation together, convergently, with the same constants.

@@ -21,8 +21,8 @@ After:  T.cp_async_wait(1)
 
 Matrix instructions then have something to do while threads wait for each other and for shared
 memory. The last iteration loads what nobody uses: an old version, which is there all the same, or
-its own where the loop may be too short for that. It costs a second set of operand registers, and is not done where fewer blocks would fit on a
-multiprocessor for it.
+its own where the loop may be too short for that. It costs a second set of operand registers, and is
+not done where fewer blocks would fit on a multiprocessor for it.
 """
 
 from __future__ import annotations
