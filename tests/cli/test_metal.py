@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.metal.printed import needs_clang
+from tests.support.clang import needs_clang
 
 KERNEL = """\
 import tilelang.language as T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
@@ -150,11 +151,24 @@ def test_only_kernels_are_exported(tmp_path: Path) -> None:
 def test_without_a_c_compiler(scale: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SEARCH_PATH.name, str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "ziglang" else find_spec(name)
+    )
     with pytest.raises(CompileError) as caught:
         scale.export(tmp_path / "out")
     (found,) = caught.value.diagnostics
     assert found.code == "TL807" and found.message.startswith("no C compiler is installed")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_the_compiler_of_a_package(
+    scale: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ziglang")
+    monkeypatch.setenv(SEARCH_PATH.name, str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert scale.export(tmp_path / "out").exists()
 
 
 def test_a_compiler_that_fails(scale: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

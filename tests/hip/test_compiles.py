@@ -10,16 +10,17 @@ import pytest
 import tilelang
 import tilelang.language as T
 from tests.hip.kernels import CASES, Case
-from tests.hip.needs import needs_clang
 from tests.hip.test_printed import printed
+from tests.support.clang import needs_clang
 from tests.support.every_op import cases, every_op
 from tilelang.codegen.device_printer import print_device
 from tilelang.codegen.hip import HIP
 from tilelang.ir.device_ops import DEVICE_OPS
 from tilelang.ir.device_support import lacking
 from tilelang.options import CompileOptions
+from tilelang.runtime.clang import errors_in
 from tilelang.runtime.toolchain_hip import compile as compile_hip
-from tilelang.runtime.toolchain_hip import errors_in, resources_of
+from tilelang.runtime.toolchain_hip import resources_of
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError
 

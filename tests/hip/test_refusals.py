@@ -10,7 +10,7 @@ import pytest
 
 import tilelang
 from tests.hip.kernels import softmax
-from tests.hip.needs import needs_clang
+from tests.support.clang import needs_clang
 from tilelang.codegen.device_printer import PrintError, print_device
 from tilelang.codegen.hip import HIP
 from tilelang.compiler import lower_function

@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.metal import print_metal
 from tilelang.codegen.source_map import Line, SourceMap
 from tilelang.compiler import lower_function
 from tilelang.options import CompileOptions
-from tilelang.runtime.toolchain_hip import find_clang
 from tilelang.runtime.toolchain_metal import compile
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError
 
 APPLE = Target("metal", "apple9")
-needs_clang = pytest.mark.skipif(find_clang() is None, reason="needs clang, or the ziglang wheel")
 
 
 def source_of(kernel: Any) -> DeviceSource:

@@ -19,7 +19,7 @@ from tests.emulator.running import MODES, check_emulated
 from tests.kernels.case import TOLERANCE, KernelCase, relative_error
 from tests.kernels.registry import KERNELS
 from tests.metal import kernels
-from tests.metal.printed import needs_clang
+from tests.support.clang import needs_clang
 from tilelang_diagnostics import CompileError
 
 TARGET = "metal:apple9"

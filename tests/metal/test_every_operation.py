@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 
 from tests.emulator.needs import needs_compiler
-from tests.metal.printed import complaints, needs_clang
+from tests.metal.printed import complaints
+from tests.support.clang import needs_clang
 from tests.support.every_op import Case, cases, every_op
 from tilelang.codegen.device_printer import PrintError
 from tilelang.codegen.metal import METAL, print_metal

@@ -16,11 +16,11 @@ from tests.metal import kernels
 from tests.metal.printed import (
     APPLE,
     complaints,
-    needs_clang,
     source_of,
     with_statement,
     with_words,
 )
+from tests.support.clang import needs_clang
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.metal import print_metal
 from tilelang.codegen.metal_text import HEADERS, self_contained
@@ -28,7 +28,7 @@ from tilelang.codegen.metal_words import unknown_words
 from tilelang.codegen.source_map import Line
 from tilelang.compiler import lower_function
 from tilelang.options import CompileOptions
-from tilelang.runtime.toolchain_hip import find_clang
+from tilelang.runtime.clang import find_clang
 from tilelang.runtime.toolchain_metal import SHIM, STRICT
 from tilelang_diagnostics import CompileError
 

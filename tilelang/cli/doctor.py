@@ -114,7 +114,7 @@ def compiler_findings() -> Iterator[Finding]:
 
 def _hip() -> Finding:
     """What compiles for AMD's processors."""
-    from tilelang.runtime.toolchain_hip import find_clang
+    from tilelang.runtime.clang import find_clang
 
     clang = find_clang()
     if clang is None:
@@ -124,7 +124,7 @@ def _hip() -> Finding:
 
 def _metal() -> Finding:
     """What checks Metal source before it is handed to a Mac."""
-    from tilelang.runtime.toolchain_hip import find_clang
+    from tilelang.runtime.clang import find_clang
     from tilelang.runtime.toolchain_metal import find_apple_compiler
 
     apple, clang = find_apple_compiler(), find_clang()

@@ -25,10 +25,10 @@ from typing import Final
 from tilelang import emulator, options
 from tilelang.codegen.metal_text import HEADERS as METAL_HEADERS
 from tilelang.runtime.cache import cache_root
+from tilelang.runtime.clang import find_clang
 from tilelang.runtime.cpu_pool import available_cores
 from tilelang.runtime.programs import command_of, find_program, output_of, run_group
 from tilelang.runtime.toolchain_cuda import HEADERS, headers_digest
-from tilelang.runtime.toolchain_hip import find_clang
 from tilelang.runtime.toolchain_metal import headers_digest as metal_headers_digest
 from tilelang_diagnostics import failure
 

@@ -218,7 +218,12 @@ class _Distribute(TileAccess):
         acts = None
         if spread.first != ALWAYS and not every_copy:
             acts = any_holds(spread.first, [self.threads.number(span), round_, lane_], span)
-        return Nest(spread, values, known, replaced, round_, lane_, acts, len(self.conditions))
+        body = loops[-1].body
+        jumps = bool(collect(body, tirx.Break) or collect(body, tirx.Continue))
+        return Nest(
+            spread, values, known, replaced, round_, lane_, acts, len(self.conditions),
+            frozenset(loop.loop_var for loop in collect(body, tirx.For)), jumps,
+        )  # fmt: skip
 
     def _closed(self, loops: list[Any], opened: Nest, body: Any, acts: Any, span: TirSpan) -> Any:
         spread = opened.spread

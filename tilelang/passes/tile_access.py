@@ -56,15 +56,19 @@ class Nest:
     lane: Any
     acts: Any = None  # condition under which a thread acts for all copies
     conditions: int = 0  # how many were in force around the nest
+    inside: frozenset[Any] = frozenset()  # variables of the loops in its body
+    jumps: bool = False  # whether a loop inside may end early
 
 
 @dataclass(slots=True, eq=False)
 class _Elements:
     """The elements of a tile that an access touches, [thread, round, lane, *others]; -1 where
-    there is none. `others` are the values of the other axes."""
+    there is none. `others` are the values of the other axes: first those of `counters`, loops
+    inside or around, then those of indices of which nothing is known."""
 
     table: NDArray[Any]
     others: list[Any] = field(default_factory=list)
+    counters: tuple[Any, ...] = ()
 
 
 class TileAccess(ThreadScope):
@@ -203,14 +207,16 @@ class TileAccess(ThreadScope):
 
     def _fills(self, home: Home, s: Any) -> bool:
         """Whether a store in a nest certainly reaches every element."""
-        if self.nest is None or len(self.conditions) > self.nest.conditions:
+        if self.nest is None or self.nest.jumps or len(self.conditions) > self.nest.conditions:
             return False
         try:
             touched = self._elements(s.buffer, list(s.indices))
         except Elsewhere:
             return False
         reached = np.unique(touched.table[touched.table >= 0])
-        return not touched.others and len(reached) == math.prod(home.shape)
+        certain = len(touched.others) == len(touched.counters)
+        certain = certain and self.nest.inside.issuperset(touched.counters)
+        return certain and len(reached) == math.prod(home.shape)
 
     def _layout(self, home: Home) -> Fragment:
         assert isinstance(home.layout, Fragment)
@@ -247,7 +253,7 @@ class TileAccess(ThreadScope):
         if self.nest is not None:
             idle = _raised(self.nest.spread.elements, rank) < 0
             table = np.where(idle, -1, table)
-        return _Elements(table, others)
+        return _Elements(table, others, tuple(counters))
 
     def _is_known(self, index: Any, values: dict[Any, Any], counters: Sequence[Any]) -> bool:
         probe = {**dict.fromkeys(values, 0), **dict.fromkeys(counters, 0)}

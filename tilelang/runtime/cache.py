@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tilelang import options
+from tilelang.backends import find_backend
 from tilelang.codegen.artifacts import Artifact
 from tilelang.compiler import Compiled
 from tilelang.options import CompileOptions
@@ -287,6 +288,12 @@ def _maker(target: Target, compile_options: CompileOptions) -> Any:
     """
     if target.kind == "cpu":
         return host_identity()
+    backend = find_backend(target.kind)
+    if backend is not None and backend.toolchain:
+        try:
+            return backend.compiler().identity(target, compile_options)
+        except CompileError:
+            return None  # there is none, which is said if one is needed
     from tilelang.runtime.cuda_compiler import identity
 
     try:

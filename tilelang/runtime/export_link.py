@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -48,12 +49,20 @@ def _compiler() -> tuple[str, ...]:
         if found is not None:
             return (str(found),)
     if importlib.util.find_spec("ziglang") is not None:
-        return (sys.executable, "-m", "ziglang", "cc")
+        return (sys.executable, "-m", "ziglang", "cc", *_zig_target())
     raise failure(
         "TL807",
         "no C compiler is installed, which makes the host side of an exported kernel",
         help="pip install ziglang, or install gcc or clang; `--emit cubin` needs none",
     )
+
+
+def _zig_target() -> tuple[str, ...]:
+    """The C library to link with: the oldest that tvm-ffi's wheels run on. Left to itself, zig asks
+    a program on the path."""
+    if sys.platform != "linux":
+        return ()
+    return ("-target", f"{platform.machine()}-linux-gnu.2.28")
 
 
 def _headers() -> list[Path]:

@@ -21,8 +21,9 @@ from typing import Final
 _PACKAGE: Final = Path(__file__).parent.parent
 # What takes part in making code of a traced kernel.
 _FOLDERS: Final = ("codegen", "passes", "ops", "ir", "analysis", "layout", "layouts", "program")
-_FILES: Final = ("runtime/cuda_build.py", "runtime/cuda_compiler.py", "runtime/nvrtc.py",
-                 "runtime/toolchain_cuda.py")  # fmt: skip
+_FILES: Final = ("runtime/clang.py", "runtime/cuda_build.py", "runtime/cuda_compiler.py",
+                 "runtime/device_build.py", "runtime/nvrtc.py", "runtime/toolchain_cuda.py",
+                 "runtime/toolchain_hip.py", "runtime/toolchain_metal.py")  # fmt: skip
 _PACKAGES: Final = ("apache-tvm", "apache-tvm-ffi")
 
 

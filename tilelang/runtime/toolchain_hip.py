@@ -8,13 +8,10 @@ either. The source is ours: an error is shown at the Python lines that its lines
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import re
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -23,7 +20,8 @@ from tilelang import codegen
 from tilelang.codegen.device_artifact import DeviceCode
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.options import CompileOptions
-from tilelang.runtime.programs import command_of, find_program, output_of, run_group
+from tilelang.runtime.clang import Clang, errors_in, find_clang
+from tilelang.runtime.programs import find_program, run_group
 from tilelang.runtime.rejected import rejected
 from tilelang.target import Target
 from tilelang_diagnostics import failure
@@ -40,8 +38,6 @@ _FLAGS: Final = (
 )  # fmt: skip
 # Where the host's part of the file would be for, which is not compiled.
 _HOST: Final = ("-target", "x86_64-linux-gnu")
-_ERROR: Final = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$")
-_INSTANTIATED: Final = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: note: in instantiation")
 _KERNEL: Final = re.compile(r"^\s+\.name:\s+(\w+)$")
 _FIGURE: Final = re.compile(r"^\s*-?\s*\.(\w+):\s+(\d+)$")
 _KEPT: Final = (
@@ -49,43 +45,6 @@ _KEPT: Final = (
     "group_segment_fixed_size", "private_segment_fixed_size", "wavefront_size",
     "max_flat_workgroup_size",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Clang:
-    """How it is called, and what it says of itself."""
-
-    command: tuple[str, ...]
-    version: str
-
-    def __str__(self) -> str:
-        return f"{' '.join(self.command)} ({self.version})"
-
-
-def find_clang() -> Clang | None:
-    """ROCm's clang in `ROCM_PATH` or on the search path, the ziglang wheel's, or the system's."""
-    from tilelang import options
-
-    return _clang(options.CXX.get(), options.SEARCH_PATH.get())
-
-
-@cache
-def _clang(wanted: str, path: str) -> Clang | None:
-    commands: list[tuple[str, ...]] = []
-    named = command_of(wanted)[:1]
-    if named and "clang" in Path(named[0]).name and (program := find_program(named[0])):
-        commands.append((program,))
-    if (program := find_program("amdclang++")) is not None:
-        commands.append((program,))
-    if importlib.util.find_spec("ziglang") is not None:
-        commands.append((sys.executable, "-m", "ziglang", "clang"))
-    names = ("clang++", *(f"clang++-{n}" for n in range(22, 17, -1)))
-    commands += [(program,) for name in names if (program := find_program(name)) is not None]
-    for command in commands:
-        text = output_of((*command, "--version")) or ""
-        if "clang" in text:
-            return Clang(command, text.splitlines()[0])
-    return None
 
 
 def require_clang() -> Clang:
@@ -159,23 +118,6 @@ def _run(device: DeviceSource, target: Target, clang: Clang, command: Sequence[s
             device, tuple(errors_in(log, f"{device.name}.hip")), clang.version, target.arch,
             f"{device.name}.hip", log,
         )  # fmt: skip
-
-
-def errors_in(log: str, file_name: str) -> Iterator[tuple[str, int | None]]:
-    """Each error of a clang, and the line of the generated file it is about."""
-    found: list[tuple[str, int | None]] = []
-    for line in log.splitlines():
-        if error := _ERROR.match(line):
-            ours = Path(error["file"]).name == file_name
-            found.append((error["text"], int(error["line"]) if ours else None))
-        elif (note := _INSTANTIATED.match(line)) and found and found[-1][1] is None:
-            # An error in a header is said with the line of the kernel that brought it about.
-            if Path(note["file"]).name == file_name:
-                found[-1] = (found[-1][0], int(note["line"]))
-    if not found:
-        first = next((x for x in log.splitlines() if "error" in x), log.split("\n")[0])
-        found.append((first or "no message", None))
-    yield from found
 
 
 def resources_of(assembly: str) -> dict[str, dict[str, int]]:

@@ -23,9 +23,9 @@ from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.metal_text import HEADERS, self_contained
 from tilelang.codegen.metal_words import unknown_words
 from tilelang.options import CompileOptions
+from tilelang.runtime.clang import errors_in, find_clang
 from tilelang.runtime.programs import find_program, run_group
 from tilelang.runtime.rejected import rejected
-from tilelang.runtime.toolchain_hip import errors_in, find_clang
 from tilelang.target import Target
 from tilelang_diagnostics import failure
 
