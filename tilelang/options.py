@@ -308,6 +308,10 @@ def _size(text: str) -> int:
     return int(number) * _SIZES[unit]
 
 
+# Three weeks: what waits for a process takes no more milliseconds than 31 bits hold.
+_LONGEST: Final = 2e6
+
+
 def _seconds(text: str) -> float | None:
     if not text.strip():
         return None
@@ -317,7 +321,7 @@ def _seconds(text: str) -> float | None:
         value = -1.0
     if not value > 0:
         raise ValueError("a positive number of seconds")
-    return value
+    return min(value, _LONGEST)
 
 
 CACHE_DIR: Final = EnvVar(

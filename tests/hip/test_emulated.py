@@ -95,4 +95,4 @@ def test_a_barrier_left_out_is_a_race() -> None:
     names = {n: a.ctypes.data for n, a in tensors.items()}
     with pytest.raises(CompileError) as accused:
         launch(damaged, names, regions, MODES["check"])
-    assert {d.code for d in accused.value.diagnostics} <= {"TL730", "TL731", "TL732"}
+    assert "TL731" in {d.code for d in accused.value.diagnostics}

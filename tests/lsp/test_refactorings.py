@@ -99,6 +99,14 @@ def test_selected_statements_become_a_macro() -> None:
     assert [d for d in analysis_of(found).diagnostics if d.is_error] == []
 
 
+def test_a_second_macro_has_a_name_of_its_own() -> None:
+    text = in_launch("extracted = bx * 2\n$0C[extracted, 0] = 0")
+    _, line, _ = without_cursor(kernel_text(text))
+    chosen = {"line": line, "column": 1, "end_line": line, "end_column": 99}
+    found = rewritten(text, "extract a macro", **chosen)
+    assert found is not None and "def extracted_2(" in found and "        extracted_2(" in found
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -59,6 +59,23 @@ def test_every_place_gets_the_new_name(text: str, old: str, new: str) -> None:
     assert renamed(text, new) == expected
 
 
+def test_only_calls_of_the_function_are_touched() -> None:
+    """Not what a comment or a string says, nor methods of the same name."""
+    others = """
+    # factory(block=32) is said here
+    note = "factory(block=32)"
+
+    class Other:
+        def factory(self, block): ...
+
+    Other().factory(block=3)
+    """
+    text = FACTORY.replace("factory(block, ", "factory($0block, ") + others
+    changed = renamed(text, "rows")
+    assert "made = factory(rows=32)" in changed
+    assert changed.endswith(kernel_text(others).partition("T\n")[2])
+
+
 @pytest.mark.parametrize("text", ["T.co$0py(A, C)", "T.clear(C)  # $0x", "x = $01"])
 def test_what_has_no_name_of_its_own_cannot_be_renamed(text: str) -> None:
     assert ask(rename.PREPARE, in_launch(text)) is None

@@ -71,4 +71,4 @@ def test_headers_are_those_of_the_table() -> None:
 )
 def test_reasons(name: str) -> None:
     reason = lacking(DEVICE_OPS[name], "metal")
-    assert (reason is not None and reason[0].islower()) or reason.startswith("Metal")
+    assert reason is not None and (reason[0].islower() or reason.startswith("Metal"))

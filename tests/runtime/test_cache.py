@@ -15,10 +15,15 @@ import pytest
 
 import tilelang
 from tests.runtime import kernels
+from tilelang.backends import find_backend
 from tilelang.codegen.cpu_artifact import CpuArtifact, CpuMessage
+from tilelang.options import CompileOptions
 from tilelang.runtime import build, cache, store
 from tilelang.runtime.cache import KernelCache, compiler_digest
+from tilelang.runtime.clang import Clang
+from tilelang.runtime.fingerprint import fingerprint
 from tilelang.runtime.report import TileLangWarning
+from tilelang.target import parse_target
 from tilelang_diagnostics import CompileError
 
 x = np.arange(40, dtype=np.float32)
@@ -94,6 +99,24 @@ def test_the_compiler_is_part_of_the_key(cache_dir: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(cache, "compiler_digest", lambda: "another")
     assert not compiled_and_right()
     assert len(compiler_digest()) == 64
+
+
+@pytest.mark.parametrize("target", ["hip:gfx942", "metal:apple9"])
+def test_the_clang_is_part_of_the_key(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one clang made, or none of them checked, is not what another one makes."""
+    tools = find_backend(parse_target(target).kind)
+    assert tools is not None
+    mark = fingerprint(kernels.scale_factory(40).function)
+    assert mark is not None
+    keys = set()
+    for clang in (
+        None,
+        Clang(("clang",), "clang version 21"),
+        Clang(("clang",), "clang version 22"),
+    ):
+        monkeypatch.setattr(tools.compiler(), "find_clang", lambda clang=clang: clang)
+        keys.add(KernelCache().front_key(mark, parse_target(target), CompileOptions()))
+    assert len(keys) == 3
 
 
 @pytest.mark.parametrize("which", ["kernel", "front"])

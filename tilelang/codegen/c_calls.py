@@ -113,7 +113,8 @@ class Calls:
         if _names_some_lanes(op, e):
             return f"with a mask of {MASK_LANES} lanes, where a warp has {warp},"
         whole = op.name.startswith("warp_reduce_") and attrs.get("logical_width") is None
-        if whole and self.threads is not None and self.threads < warp:
+        # Lanes of the last warp that are not there have no value to give.
+        if whole and self.threads is not None and self.threads % warp:
             return f"over {warp} lanes in a block of {self.threads} threads"
         return None
 

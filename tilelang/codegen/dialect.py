@@ -1,7 +1,7 @@
 """What differs between the C-like languages we print: a table per language.
 
-`c_printer` knows statements and expressions; a `Dialect` knows words. What a table cannot say is a
-method of the printer that a dialect's subclass overrides.
+`c_printer` knows statements and expressions, `device_printer` kernels, a `Dialect` words. What a
+table cannot say of a call is a function of it, `refuses`.
 """
 
 from __future__ import annotations

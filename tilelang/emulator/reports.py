@@ -217,11 +217,19 @@ class _Explain:
         )  # fmt: skip
 
     def fault(self, r: Report) -> Diagnostic:
+        if "stack" in r:
+            return self.made(
+                "TL730", f"a thread of {self.name} needs more than {r['stack']} KB for its own "
+                "arrays and calls", r, "here",
+                help="a thread of a GPU has at most 512 KB: keep large arrays in shared memory or "
+                "in a tensor, and let no function call itself without end",
+            )  # fmt: skip
         what = _SIGNALS.get(int(r["signal"]), f"signal {r['signal']}")
         where = f": an access {self.whereabouts(r)}" if "shared" in r else ""
+        advice = "run it in checked mode (--check), which sees an access before it happens"
         return self.made(
             "TL730", f"{self.name} stopped with {what}{where}", r, "here",
-            help="run it in checked mode (--check), which sees an access before it happens",
+            help=advice if where else None,
         )  # fmt: skip
 
     def deadlock(self, r: Report) -> Diagnostic:

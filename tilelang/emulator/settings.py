@@ -73,7 +73,8 @@ def parse_schedule(text: str) -> int:
     if text == FIFO:
         return 0
     word, _, number = text.partition(":")
-    if word != "shuffle" or not number.isdecimal() or not 0 < int(number) < 1 << 63:
+    is_number = number.isascii() and number.isdecimal()
+    if word != "shuffle" or not is_number or not 0 < int(number) < 1 << 63:
         raise ValueError(_HELP)
     return int(number)
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,7 +38,11 @@ INCLUDE: Final = CPP / "include"
 _LANGUAGE: Final = ("-std=c++17", "-fno-strict-aliasing", "-fwrapv", "-g", "-fPIC")
 _RUNTIME_FLAGS: Final = ("-O3", "-march=native")
 # Loops stay loops, which compiles in half a second; the hot work is the runtime's.
-_KERNEL_FLAGS: Final = ("-O1", "-w", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector")
+# A frame touches each of its pages, so that one beyond the stack is seen.
+_KERNEL_FLAGS: Final = ("-O1", "-w", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector",
+                        "-fstack-clash-protection")  # fmt: skip
+# Clang tells nobody of accesses of more than 16 bytes, so that it makes none, and may read ahead of
+# a condition what it takes out of a loop.
 _CHECK_FLAGS: Final = {
     "gcc": ("-fsanitize=thread", "--param=tsan-distinguish-volatile=1",
             "--param=tsan-instrument-func-entry-exit=0", "-fsanitize=bounds",
@@ -52,8 +57,7 @@ _CHECK_FLAGS: Final = {
 }  # fmt: skip
 # zig adds checks of its own that end a program without a word.
 _FAMILY_FLAGS: Final = {"gcc": (), "clang": ("-fno-sanitize=undefined",)}
-# Clang tells nobody of accesses of more than 16 bytes, and may read ahead of a condition what it
-# takes out of a loop. zig compiles for the processor it runs on.
+# zig compiles for the processor it runs on.
 _ANY_PROCESSOR: Final = ("-mcpu=baseline",)
 # How the source of a dialect is read as C++.
 _READ_AS: Final = {
@@ -92,9 +96,13 @@ def find_compiler() -> Compiler:
     """The first C++ compiler of `$CXX`, g++, clang++, c++ and the ziglang wheel; else TL807."""
     found = _compiler(options.CXX.get(), options.SEARCH_PATH.get())
     if found is None:
+        named = options.CXX.get()
         raise failure(
             "TL807",
-            "no C++ compiler is installed, which the emulator runs kernels through",
+            f"CXX is {named!r}, which is no program that can be run, and the emulator needs a C++ "
+            "compiler"
+            if named
+            else "no C++ compiler is installed, which the emulator runs kernels through",
             help="install g++ or clang, or pip install ziglang; CXX names one elsewhere",
         )
     return found
@@ -201,16 +209,39 @@ def sources_digest() -> str:
     return digest.hexdigest()
 
 
+# What the cache had no place for: where this process keeps it instead.
+_KEPT: Final[dict[Path, Path]] = {}
+
+
+@cache
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder of this process, gone when it ends."""
+    return tempfile.TemporaryDirectory(prefix="tilelang-emulator-")
+
+
 def _made(where: Path, build: Callable[[Path], None]) -> Path:
-    """`where`, built aside and renamed into place if need be: readers see all of it or nothing."""
+    """`where`, built aside and renamed into place if need be: readers see all of it or nothing.
+
+    Where the cache is full or cannot be written, a file of this process in its place.
+    """
+    if where in _KEPT:
+        return _KEPT[where]
     if where.exists():
-        os.utime(where)
+        with suppress(OSError):  # whoever may read it need not own it
+            os.utime(where)
         return where
-    where.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=where.parent, prefix=".making-") as folder:
-        made = Path(folder) / where.name
-        build(made)
-        made.replace(where)
+    with tempfile.TemporaryDirectory(prefix="tilelang-emulator-") as folder:
+        built = Path(folder) / where.name
+        build(built)
+        if not built.exists():
+            raise CompilerError("error: it ended well, and wrote nothing: is it a C++ compiler?")
+        try:
+            where.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=where.parent, prefix=".making-") as aside:
+                Path(shutil.copy2(built, aside)).replace(where)
+        except OSError:
+            where = _KEPT.setdefault(where, Path(_scratch().name) / where.name)
+            shutil.move(built, where)
     return where
 
 
@@ -222,7 +253,8 @@ def _run(compiler: Compiler, arguments: Sequence[str]) -> None:
     except OSError as error:
         raise CompilerError(f"error: it cannot be started: {error}") from None
     if done.returncode != 0:
-        raise CompilerError((done.stderr + done.stdout).strip())
+        said = (done.stderr + done.stdout).strip()
+        raise CompilerError(said or f"error: it ended with status {done.returncode}")
 
 
 def _digest(*parts: str) -> str:

@@ -20,9 +20,9 @@ NOMINAL: Final = Target("cuda", "sm_80")
 @dataclass(frozen=True, slots=True)
 class Machine:
     """What a layout depends on. `family` are the matrix instructions, None where their fragments
-    are not tabulated, and `arch` the number of the architecture among those that have them;
-    `nominal` says that the kernel is compiled
-    for something that needs no layouts: what is said then informs, and nothing is refused."""
+    are not tabulated, and `arch` the number of the architecture among those that have them.
+    `nominal` says that the kernel is compiled for something that needs no layouts: what is said
+    then informs, and nothing is refused."""
 
     name: str
     warp: int

@@ -83,6 +83,7 @@ class _Bulk:
         pairs = self._pairs()
         boxes = self._boxes(pairs)
         self._check_tensor(pairs[-1][0])
+        self._check_start()
         descriptor = self._map(pairs, boxes)
         body: list[tirx.Stmt] = []
         if self.loads:
@@ -197,6 +198,17 @@ class _Bulk:
                     f"pad the last dimension to a multiple of {step} elements, or use `T.copy`",
                     declared,
                 )
+
+    def _check_start(self) -> None:
+        """Where a box begins, as far as it is known: an H200 stops at others with an illegal
+        instruction (`tests/emulator/golden`)."""
+        name, starts = self.tensor.buffer.name, self.tensor.mins
+        step = max(1, UNIT * 8 // self.bits)
+        if self.ctx.remainder(starts[-1], step) not in (0, None):
+            raise self._refuse(
+                f"it starts within a row of `{name}` at no multiple of {UNIT} bytes",
+                f"start at a multiple of {step} elements, or use `T.copy`",
+            )
 
     # --- boxes ---
 

@@ -133,11 +133,19 @@ def _macro(request: Request) -> Iterator[Action]:
         f"    {line[len(indent) :]}" if line.strip() else "" for line in lines[first - 1 : last]
     )
     head = min([top.lineno, *(d.lineno for d in getattr(top, "decorator_list", ()))])
-    macro = f"@{alias}.macro\ndef extracted({', '.join(used)}):\n{body}\n\n\n"
+    name = _free_name("extracted", request.text)
+    macro = f"@{alias}.macro\ndef {name}({', '.join(used)}):\n{body}\n\n\n"
     where = Span(request.analysis.path, head, 1, head, 1)
     old = Span(request.analysis.path, first, 1, last, len(lines[last - 1]) + 1)
-    edits = (Edit(where, macro), Edit(old, f"{indent}extracted({', '.join(used)})"))
+    edits = (Edit(where, macro), Edit(old, f"{indent}{name}({', '.join(used)})"))
     yield Action("extract a macro", edits, False, None, EXTRACT)
+
+
+def _free_name(wanted: str, text: str) -> str:
+    """`wanted`, or with the first number behind it that makes it a name the text does not have."""
+    taken = set(re.findall(r"\w+", text))
+    names = (wanted, *(f"{wanted}_{n}" for n in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)
 
 
 def _selected(tree: ast.Module, request: Request) -> tuple[ast.stmt, list[ast.stmt]] | None:

@@ -6,14 +6,17 @@ is taken in the same function is refused, since the two would become one.
 
 from __future__ import annotations
 
+import ast
 import keyword
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeGuard
 
+from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.model import Symbol
+from tilelang_lsp.recovery import recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +80,37 @@ def same_name(request: Request, symbol: Symbol) -> tuple[Symbol, ...]:
 def keyword_places(request: Request, group: tuple[Symbol, ...]) -> list[Span]:
     """`name=` in calls of the function whose parameter is meant, in this file."""
     first = group[0]
-    owner = next(
-        (n for top in request.analysis.outline for n in top.walk()
-         if n.name == first.function and n.kind in ("kernel", "function", "macro")), None,
+    owners = {
+        n.name_span.line for top in request.analysis.outline for n in top.walk()
+        if n.name == first.function and n.kind in ("kernel", "function", "macro")
+    }  # fmt: skip
+    readable = recover(request.text)
+    if not owners or readable is None:
+        return []
+    source = SourceFile.parse(request.analysis.path, readable.text)
+    nodes = list(ast.walk(source.tree))
+    if not any(_takes(n, first.name) for n in nodes if getattr(n, "lineno", 0) in owners):
+        return []
+    spans = (
+        source.span(word) for call in nodes if _calls(call, first.function)
+        for word in call.keywords if word.arg == first.name
     )  # fmt: skip
-    if owner is None:
-        return []
-    lines = split_lines(request.text)
-    header = "\n".join(lines[owner.name_span.line - 1 : owner.name_span.line + 11])
-    parameters = header.partition(":\n")[0]
-    if not re.search(rf"[(,]\s*{re.escape(first.name)}\s*[:=,)]", parameters):
-        return []
-    found = []
-    pattern = re.compile(
-        rf"\b{re.escape(first.function)}\([^()]*?(?:\([^()]*\)[^()]*?)*?\b({re.escape(first.name)})\s*=(?!=)"
+    return [replace(s, end_line=s.line, end_column=s.column + len(first.name)) for s in spans]
+
+
+def _takes(node: ast.AST, name: str) -> bool:
+    """Whether a node is a function with a parameter of that name."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    said = node.args
+    return any(a.arg == name for a in (*said.posonlyargs, *said.args, *said.kwonlyargs))
+
+
+def _calls(node: ast.AST, function: str) -> TypeGuard[ast.Call]:
+    """Whether a node calls a function by its name; a method of that name is another one."""
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function
     )
-    for match in pattern.finditer(request.text):
-        before = request.text[: match.start(1)]
-        line = before.count("\n") + 1
-        if owner.name_span.line == line:
-            continue
-        column = match.start(1) - (before.rfind("\n") + 1) + 1
-        path = request.analysis.path
-        found.append(Span(path, line, column, line, column + len(first.name)))
-    return found
 
 
 def _is_name(request: Request, span: Span, name: str) -> bool:

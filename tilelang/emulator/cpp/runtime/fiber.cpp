@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 extern "C" void tl_emulator_switch(void** save, void* to);
 
@@ -72,15 +71,14 @@ tl_emulator_switch:
 namespace tl::emulator {
 
 char* make_stack(int) {
-  const size_t page = size_t(sysconf(_SC_PAGESIZE));
-  void* memory = mmap(nullptr, stack_bytes + page, PROT_READ | PROT_WRITE,
+  void* memory = mmap(nullptr, stack_guard + stack_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     perror("no memory for the stack of a thread");
     exit(4);
   }
-  mprotect(memory, page, PROT_NONE);
-  return static_cast<char*>(memory) + page;
+  mprotect(memory, stack_guard, PROT_NONE);
+  return static_cast<char*>(memory) + stack_guard;
 }
 
 void* prepare_stack(char* stack, void (*entry)()) {

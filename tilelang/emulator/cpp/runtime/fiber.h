@@ -4,9 +4,11 @@
 
 namespace tl::emulator {
 
-constexpr size_t stack_bytes = 256 << 10;
+// A thread of a GPU has at most 512 KB of its own; what the emulator needs comes on top.
+constexpr size_t stack_bytes = 1 << 20;
+constexpr size_t stack_guard = 1 << 20;
 
-// `count` stacks, each with a page under it that nobody may touch.
+// A stack, with memory under it that nobody may touch.
 char* make_stack(int number);
 // A stack that begins in `entry` when it is first switched to.
 void* prepare_stack(char* stack, void (*entry)());

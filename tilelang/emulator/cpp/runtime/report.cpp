@@ -11,6 +11,7 @@
 #include <set>
 
 #include "block.h"
+#include "fiber.h"
 #include "grid.h"
 #include "memory.h"
 
@@ -114,16 +115,29 @@ bool in_library(uintptr_t address) { return address >= library_start && address 
 
 namespace {
 
+// Whether a thread needed more than its stack: it stands below, or touched what lies under it.
+bool overflowed(uintptr_t stack_pointer, const void* touched) {
+  if (block.running == nullptr) return false;
+  const auto start = reinterpret_cast<uintptr_t>(block.running->stack);
+  const uintptr_t below = reinterpret_cast<uintptr_t>(touched) - (start - stack_guard);
+  return stack_pointer - start > stack_bytes || below < stack_guard;
+}
+
 void on_fault(int signal_number, siginfo_t* info, void* context) {
 #if defined(__x86_64__)
-  const auto code = uintptr_t(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+  const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  const auto code = uintptr_t(registers[REG_RIP]), stack_pointer = uintptr_t(registers[REG_RSP]);
 #else
-  const auto code = uintptr_t(static_cast<ucontext_t*>(context)->uc_mcontext.pc);
+  const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+  const auto code = uintptr_t(registers.pc), stack_pointer = uintptr_t(registers.sp);
 #endif
   Report report("fault", in_library(code) ? Site::at_code(code + 1) : Site::at_line(0),
                 block.running);
   report.number("signal", signal_number);
-  if (signal_number == SIGSEGV || signal_number == SIGBUS) report.address(info->si_addr, false);
+  if (signal_number == SIGSEGV || signal_number == SIGBUS) {
+    if (overflowed(stack_pointer, info->si_addr)) report.number("stack", stack_bytes >> 10);
+    else report.address(info->si_addr, false);
+  }
   report.send();
   stop_all();
   _exit(3);

@@ -124,6 +124,9 @@ TL_MODES(TL_DOUBLES)
 
 // --- fast maths: here as exact as the C library, so only the device rounds coarsely ---
 
+// The C library has these two names from glibc 2.42 on.
+#define rsqrtf tl_rsqrtf
+#define rsqrt tl_rsqrt
 static inline float rsqrtf(float x) { return 1.0f / ::sqrtf(x); }
 static inline double rsqrt(double x) { return 1.0 / ::sqrt(x); }
 // With the argument in half turns, reduced before pi rounds it.
