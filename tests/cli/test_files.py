@@ -128,3 +128,22 @@ def test_imported_kernels_are_not_the_files_own(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text("from lib_for_test import scale\n")
     with pytest.raises(CompileError, match="TL104"):
         choose(str(tmp_path / "user.py"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("trace", "k.py", "--html", "./k.py"),
+        ("trace", "k.py::kernel", "--json", "k.py"),
+        ("trace", "other.py", "--resume", "k.py", "--source", "k.py"),
+        ("compile", "k.py", "--emit", "ir", "-o", "k.py"),
+        ("inspect", "k.py", "-o", "k.py"),
+    ],
+)
+def test_no_file_that_is_read_is_written_over(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "k.py").write_text("not a kernel")
+    done = run(*arguments)
+    assert done.status == 2 and "would be written over" in done.err
+    assert (tmp_path / "k.py").read_text() == "not a kernel"

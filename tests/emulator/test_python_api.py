@@ -209,3 +209,57 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = tilelang.compile(turned, target=TARGET, execution_backend="emulator")
     with pytest.raises(CompileError, match="TL807"):
         kernel(np.zeros(1, np.float32), np.zeros(1, np.float32))
+
+
+@T.prim_func
+def with_a_large_array(A: T.Tensor((64,), "float32"), size: T.int32):
+    with T.Kernel(1, threads=64):
+        tx = T.get_thread_binding()
+        mine = T.alloc_local((120_000,), "float32")
+        for i in T.serial(size):
+            mine[i] = A[tx] + 1
+        A[tx] = mine[size - 1]
+
+
+@T.prim_func
+def with_too_large_an_array(A: T.Tensor((64,), "float32"), size: T.int32):
+    with T.Kernel(1, threads=64):
+        tx = T.get_thread_binding()
+        mine = T.alloc_local((1_000_000,), "float32")
+        for i in T.serial(size):
+            mine[i] = A[tx] + 1
+        A[tx] = mine[size - 1]
+
+
+@needs_compiler
+@pytest.mark.parametrize("check", [False, True])
+def test_a_thread_has_what_a_gpu_gives_it_and_no_more(check: bool) -> None:
+    """A GPU gives a thread 512 KB; what is beyond the stack is not blamed on a tensor."""
+    A = np.zeros(64, np.float32)
+    emulator = Emulator(check=check)
+    tilelang.compile(with_a_large_array, target=TARGET, execution_backend=emulator)(A, 120_000)
+    assert A.tolist() == [1.0] * 64
+    kernel = tilelang.compile(with_too_large_an_array, target=TARGET, execution_backend=emulator)
+    with pytest.raises(CompileError, match=r"TL730.*needs more than 1024 KB for its own arrays"):
+        kernel(A, 1000)
+
+
+@pytest.mark.parametrize("program", ["true", "false"])
+def test_what_is_no_compiler(program: str) -> None:
+    compiler = toolchain.Compiler((program,), "gcc", "1")
+    said = {"true": "wrote nothing", "false": "ended with status 1"}[program]
+    with pytest.raises(toolchain.CompilerError, match=said):
+        toolchain.kernel_library("", "k", False, compiler)
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    """What is built is kept by the process instead, and built once."""
+    (tmp_path / "file").touch()
+    where, built = tmp_path / "file" / "runtime", []
+
+    def build(to: Path) -> None:
+        built.append(to)
+        to.write_text("a program")
+
+    made = [toolchain._made(where, build) for _ in range(2)]
+    assert made[0] == made[1] and made[0].read_text() == "a program" and len(built) == 1

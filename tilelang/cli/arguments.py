@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -52,6 +54,17 @@ target_option = click.option(
     help="cpu, cuda:sm_90a, hip:gfx942, metal:apple9 or auto; kernels for hip and metal run on the "
     "emulator only, so far.",
 )
+
+
+def spare_what_is_read(
+    read: Iterable[str | Path | None], written: Iterable[str | Path | None]
+) -> None:
+    """UsageError where a file that the command reads would be written over."""
+    names = [str(name).partition("::")[0] for name in read if name is not None]
+    files = {os.path.realpath(name) for name in names if os.path.exists(name)}
+    for output in written:
+        if output is not None and os.path.realpath(output) in files:
+            raise click.UsageError(f"{output} is read, and would be written over: name another")
 
 
 def _functions(file: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tilelang.cli.arguments import KernelSpec, set_option
+from tilelang.cli.arguments import KernelSpec, set_option, spare_what_is_read
 
 EMIT = ("program", "ir", "layouts", "source", "cuda", "ptx", "sass", "cubin", "hip", "s", "co",
         "metal", "so", "dir")  # fmt: skip
@@ -64,6 +64,7 @@ def command(
         raise click.UsageError("-o is a file NAME.so with --emit so, and a folder with --emit dir")
     if target is not None and "," in target and emit not in ("so", "dir"):
         raise click.UsageError("several targets go with --emit so or dir")
+    spare_what_is_read([kernel], [output])
     # Imported when it runs, so that completion and --help stay quick.
     from tilelang.cli.compile_kernel import Wanted, compile_kernel
 

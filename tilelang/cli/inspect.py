@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from tilelang.cli.arguments import kernel_argument, set_option, target_option
+from tilelang.cli.arguments import (
+    kernel_argument,
+    set_option,
+    spare_what_is_read,
+    target_option,
+)
 from tilelang.inspection.expect import BadExpectation, names_help, parse_expectations
 
 
@@ -41,6 +46,7 @@ def command(
         expectations = tuple(x for text in expected for x in parse_expectations(text))
     except BadExpectation as wrong:
         raise click.BadParameter(str(wrong), param_hint="'--expect'") from None
+    spare_what_is_read([kernel], [output])
     # Imported when it runs, so that completion and --help stay quick.
     from tilelang.cli.inspect_kernel import inspect_kernel
 

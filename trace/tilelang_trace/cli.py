@@ -8,7 +8,12 @@ from pathlib import Path
 
 import click
 
-from tilelang.cli.arguments import kernel_argument, set_option, target_option
+from tilelang.cli.arguments import (
+    kernel_argument,
+    set_option,
+    spare_what_is_read,
+    target_option,
+)
 from tilelang_trace.wanted import Wanted
 
 
@@ -92,6 +97,9 @@ def command(
     """
     from tilelang_trace.command import run
 
+    spare_what_is_read(
+        [kernel, compare, resume], [output, html, perfetto, reproducer, reduced, ir, source]
+    )
     return run(Wanted(
         kernel, settings, target, passes, changed, grep, context, output, html, opened, timed,
         perfetto, pipeline, compare, reproducer, start, reduced, ir, source,

@@ -297,6 +297,7 @@ void begin_launch(uint64_t blocks) {
   ++launch_number;
   is_alone = blocks <= 1;
   board->notes = 0;
+  board->is_full = 0;
   memset(board->variables, 0, sizeof(board->variables));
 }
 

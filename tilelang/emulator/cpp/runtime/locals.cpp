@@ -1,5 +1,7 @@
 #include "locals.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -85,9 +87,15 @@ void begin_locals(Fiber& fiber) {
   if (!checking()) return;
   if (all.size() <= size_t(fiber.number)) all.resize(size_t(fiber.number) + 1);
   Locals& mine = of(fiber);
-  if (mine.states == nullptr)
-    mine.states = static_cast<uint8_t*>(mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (mine.states == nullptr) {
+    void* made = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made == MAP_FAILED) {
+      perror("no memory to look after the variables of a thread");
+      exit(4);
+    }
+    mine.states = static_cast<uint8_t*>(made);
+  }
   for (const Array& array : mine.arrays) memset(state_of(fiber, array.start), foreign, array.bytes);
   mine.arrays.clear();
   mine.fences = 0;

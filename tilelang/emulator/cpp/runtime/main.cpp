@@ -7,10 +7,12 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +58,9 @@ void map_memory(const Call& call) {
   }
   close(file);
 }
+
+// However the parent ends, nothing goes on without it.
+void end_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 void* find(void* library, const std::string& name) {
   void* found = dlsym(library, name.c_str());
@@ -134,6 +139,7 @@ void run(const Launch& launch, unsigned workers) {
     const pid_t child = fork();
     if (child < 0) give_up("cannot start a process for a block");
     if (child == 0) {
+      end_with_parent();
       work(launch);
       _exit(0);
     }
@@ -146,6 +152,7 @@ void run(const Launch& launch, unsigned workers) {
 
 int main(int count, char** words) {
   if (count != 2) give_up("usage: emulator CALL");
+  end_with_parent();
   Call call = read_call(words[1]);
   open_reports(call.reports);
   map_memory(call);
