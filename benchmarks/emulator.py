@@ -1,6 +1,6 @@
 """How fast is the emulator on one core?
 
-    python benchmarks/emulator.py [--clock cpu] [--runs 5]
+    python -m benchmarks.emulator [--clock cpu] [--runs 5]
 
 Everything runs pinned to one core of this machine, in an empty cache of its own. *wall* is what a
 user waits for; *cpu* is what the call's processes took of the core, for a machine with other work

@@ -154,8 +154,9 @@ def digest(mutant: Mutant) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", metavar="KERNEL", action="append",
-                        choices=[subject.name for subject in SUBJECTS])  # fmt: skip
+    names = [subject.name for subject in SUBJECTS]
+    parser.add_argument("--only", metavar="KERNEL", action="append", choices=names,
+                        help=f"one of {', '.join(names)}; may be repeated")  # fmt: skip
     parser.add_argument("--json", metavar="OUT", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
     return parser

@@ -15,7 +15,7 @@ from tilelang.codegen.device_artifact import DeviceCode
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.dialect import Dialect
 from tilelang.options import CompileOptions
-from tilelang.target import Kind, Target
+from tilelang.target import GENERATED, Kind, Target
 from tilelang_diagnostics import failure
 
 
@@ -73,7 +73,7 @@ BACKENDS: Final[tuple[Backend, ...]] = (
         "hip", "tilelang.runtime.device_build:build_device", dialect="tilelang.codegen.hip:HIP",
         toolchain="tilelang.runtime.toolchain_hip", launches=False,
         # Those with waves of 64 lanes, which the device headers count on.
-        archs=("gfx90a", "gfx942", "gfx950"),
+        archs=GENERATED["hip"],
     ),
     Backend(
         "metal", "tilelang.runtime.device_build:build_device",

@@ -336,8 +336,9 @@ DEFAULT_TARGET: Final = EnvVar(
 )
 VERBOSE: Final = EnvVar("TILELANG_VERBOSE", "0", "say what is compiled and why", _flag)
 PRINT_ON_COMPILATION: Final = EnvVar(
-    "TILELANG_PRINT_ON_COMPILATION", "1", "say once what target auto stands for", _flag
-)
+    "TILELANG_PRINT_ON_COMPILATION", "1",
+    "say once what target auto stands for, and when the emulator is built", _flag,
+)  # fmt: skip
 NUM_THREADS: Final = EnvVar(
     "TILELANG_NUM_THREADS", "", "cores a CPU kernel runs on (default: all it may use)", _count
 )

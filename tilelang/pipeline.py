@@ -31,6 +31,7 @@ from tilelang.passes.pipeline_loops import pipeline_loops
 from tilelang.passes.place_versions import place_versions
 from tilelang.passes.plan_shared import plan_shared
 from tilelang.passes.prefetch_operands import prefetch_operands
+from tilelang.passes.refuse_divergent_ops import refuse_divergent_ops
 from tilelang.passes.refuse_missing_ops import refuse_missing_ops
 from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
@@ -107,6 +108,13 @@ PIPELINE: tuple[Pass, ...] = (
         when=_is_gpu,
     ),
     Pass(
+        refuse_divergent_ops,
+        "while operations are whole, and before they count on the threads of the block",
+        needs=_set("legal indices", "known operations"),
+        gives=_set("all there"),
+        when=_is_gpu,
+    ),
+    Pass(
         apply_layouts,
         "before anything is lowered: operations lower themselves for the layouts of their tiles",
         needs=_set("legal indices", "known operations"),
@@ -136,7 +144,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         lower_gpu_ops,
         "below there are only parallel loops over tiles, and what one thread does",
-        needs=_set("layouts", "staged stores"),
+        needs=_set("layouts", "staged stores", "all there"),
         gives=_set("loops"),
         when=_is_gpu,
     ),

@@ -96,6 +96,9 @@ ARCHS: Final[Mapping[Kind, Mapping[str, Capabilities]]] = {
 # What a kind without an architecture stands for. A GPU kind has none: guessing would compile code
 # that another machine refuses.
 _DEFAULT_ARCH: Final[Mapping[Kind, str]] = {"cpu": ""}
+# Of kinds with architectures that are known and checked, those code can be generated for.
+GENERATED: Final[Mapping[Kind, tuple[str, ...]]] = {"hip": ("gfx90a", "gfx942", "gfx950")}
+_EXAMPLES: Final[Mapping[Kind, str]] = {"hip": "gfx942"}
 # Other names for the same targets, from kernels written for other compilers.
 _GPU_WORDS: Final = ("gpu", "nvidia", "nvptx")
 # AMD counts in hexadecimal: gfx90a comes before gfx942.
@@ -283,11 +286,12 @@ def _make(kind_text: str, arch: str) -> Target:
     if not arch and known in _DEFAULT_ARCH:
         arch = _DEFAULT_ARCH[known]
     elif not arch:
-        first = tuple(archs)[-1]
+        made = GENERATED.get(known, tuple(archs))
+        first = _EXAMPLES.get(known, made[-1])
         _refuse(
             "TL404",
-            f"target {known!r} names no architecture",
-            f"write one, such as {known}:{first}; known are {', '.join(archs)}",
+            f"target {kind_text!r} names no architecture",
+            f"write one, such as {known}:{first}; known are {', '.join(made)}",
         )
     if arch not in archs:
         spelled = (arch.lower(), _KIND_PREFIX.get(known, "") + arch.lower())  # 90 is sm_90

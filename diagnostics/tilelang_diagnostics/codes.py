@@ -322,7 +322,7 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, ValueError),
     Code("TL412", "dtype-not-on-target", "a dtype the target cannot compute with",
          _ERROR, ValueError),
-    Code("TL413", "needs-cooperating-threads", "threads that must cooperate, on the CPU",
+    Code("TL413", "needs-cooperating-threads", "work of a whole block that only some threads reach",
          _ERROR, ValueError),
     Code("TL414", "grid-too-large", "a grid axis above the target's limit", _ERROR, ValueError),
     Code("TL415", "target-resolved", "what target auto stands for", _REMARK, ValueError),

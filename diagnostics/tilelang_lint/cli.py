@@ -85,6 +85,9 @@ def command(
     --set, a comment `# tilelang: set M=64` of the file, [tool.tilelang.set] in pyproject.toml, the
     file's calls with constants, or their defaults; a dimension that none of the first three names
     stays open, so that what is found holds for every size.
+
+    With --target also what that target lacks. Nothing is compiled: what only lowering knows, such
+    as shared memory after layout inference (TL406), needs `tilelang compile --target`.
     """
     # Imported when it runs, so that completion and --help stay quick.
     from tilelang.cli.project import project_values
@@ -106,6 +109,8 @@ def command(
         found += engine.lint_text(reading.text, name, here)
         texts[name] = reading.text  # excerpts show what was checked, even if the file changes
     _write(found, SourceMap(texts), len(names), form)
+    if target is None and form == "text" and texts:
+        sys.stderr.write("no --target given: what a target lacks was not checked\n")
     return exit_code(found)
 
 

@@ -1,4 +1,7 @@
-"""Which kernels of the tests run on the emulator, and for which target each?"""
+"""Which kernels of the tests run on the emulator, and for which target each?
+
+Random ones are those of `test_random.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.gpu import conversions, extents, foreign, gemms, numbers, random_numbers, tiles
-from tests.gpu.pipelined import random_pipelined
-from tests.gpu.random_kernels import random_gemm, random_tiles
 from tests.gpu_hopper import copies, groups, products
 from tests.kernels.case import KernelCase
 from tests.kernels.registry import KERNELS
 
-RANDOM: Final = 8
 # Instructions of Blackwell are refused by name.
 _NOT_EMULATED: Final = ("cuda:sm_100",)
 
@@ -46,7 +46,6 @@ def _all() -> Iterator[Emulated]:
     for case in (
         *gemms.CASES, *tiles.CASES, *conversions.CASES, *numbers.CASES, *foreign.CASES,
         *extents.CASES, *random_numbers.CASES, *copies.CASES, *groups.CASES, *products.CASES,
-        *(make(n) for n in range(RANDOM) for make in (random_gemm, random_tiles, random_pipelined)),
     ):  # fmt: skip
         target = _target(case)
         if target is not None:

@@ -263,3 +263,18 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 
     made = [toolchain._made(where, build) for _ in range(2)]
     assert made[0] == made[1] and made[0].read_text() == "a program" and len(built) == 1
+
+
+@T.prim_func
+def that_ends_the_process(A: T.Tensor((64,), "float32")):
+    with T.Kernel(2, threads=64):
+        T.import_source("__device__ float leave(float x) { exit(0); return x; }")
+        tx = T.get_thread_binding()
+        A[tx] = T.call_extern("float32", "leave", A[tx])
+
+
+@needs_compiler
+def test_a_kernel_that_ends_its_process_has_not_run() -> None:
+    kernel = tilelang.compile(that_ends_the_process, target=TARGET, execution_backend="emulator")
+    with pytest.raises(CompileError, match="ended with status"):
+        kernel(np.zeros(64, np.float32))

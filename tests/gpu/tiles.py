@@ -250,7 +250,7 @@ def _case(
 def _reduces() -> list[KernelCase]:
     found = []
     for shape, threads in (((64, 64), 128), ((37, 53), 128), ((5, 1000), 256), ((300,), 64),
-                           ((4, 6, 40), 96)):  # fmt: skip
+                           ((4, 6, 40), 96), ((24, 50), 48), ((9, 40), 33)):  # fmt: skip
         for dim in range(len(shape)):
             for scope in ("shared", "fragment"):
                 for kind, dtype in (("sum", "float32"), ("max", "float16"), ("bitxor", "int32")):
@@ -312,8 +312,10 @@ CASES: tuple[KernelCase, ...] = (
           lambda a, **_: (a[::-1, ::-1],), N=12, M=40),
     _case("single_elements", single_elements, _normal("N"), _single_reference, N=40),
     *(_case(f"reducer_{op}", reducer, _normal("M", "N"),
-            lambda a, op, **_: (getattr(np, op)(a, axis=1),), M=6, N=50, threads=128, op=op)
-      for op in ("sum", "max", "min")),
+            lambda a, op, **_: (getattr(np, op)(a, axis=1),), M=6, N=50, threads=threads, op=op)
+      for op, threads in (("sum", 128), ("max", 128), ("min", 128))),
+    _case("reducer_of_48_threads", reducer, _normal("M", "N"),
+          lambda a, op, **_: (getattr(np, op)(a, axis=1),), M=6, N=50, threads=48, op="sum"),
     _case("two_dimensional_block", two_dimensional_block,
           lambda rng, N, **_: (rng.integers(-9, 9, N).astype(np.int32),), _shuffle_reference,
           (1, 2), N=256),

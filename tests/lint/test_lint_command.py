@@ -220,3 +220,23 @@ def test_our_own_failure_is_told_apart(
     monkeypatch.setattr(engine, "parse_static", failing)
     assert main(["lint", "bad.py", "--ignore", "TL9"]) == 3
     assert "TL900" in capsys.readouterr().out
+
+
+DOUBLES = kernel_text("""
+@T.prim_func
+def main(A: T.Tensor((128,), "float64")):
+    with T.Kernel(1, threads=128):
+        T.clear(A)
+""")
+
+
+def test_what_a_target_lacks_is_found_without_lowering(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "doubles.py").write_text(DOUBLES)
+    assert main(["lint", "doubles.py", "--target", "metal:apple9"]) == 1
+    assert "error[TL401]: dtype float64 of `A`" in capsys.readouterr().out
+    assert main(["lint", "doubles.py", "--target", "cuda:sm_80"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["lint", "doubles.py"]) == 0
+    assert capsys.readouterr().err == "no --target given: what a target lacks was not checked\n"

@@ -8,12 +8,16 @@ an element of a fragment is one number, whoever holds it, and iterations of a pa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tilelang.ir import attrs, tirx
 from tilelang.ir.device_ops import op_of_call
 from tilelang.ir.homes import FRAGMENT
+from tilelang.ir.tile_op import op_of
 from tilelang.ir.visit import collect, storage_roots
+
+# Tile operations that give each thread the same, in memory of its own, if they take the same.
+_ALIKE: Final = ("copy", "fill")
 
 
 class Uniformity:
@@ -66,12 +70,12 @@ class Uniformity:
             case "Bind":
                 if self.diverges(s.value):
                     self._divergent.add(s.var)
-                self._written_by_calls(s.value)
+                self._written_by_calls(s.value, some)
             case "BufferStore":
                 if some or self.diverges(s.value) or any(self.diverges(i) for i in s.indices):
                     self._private(s.buffer)
             case "Evaluate":
-                self._written_by_calls(s.value)
+                self._written_by_calls(s.value, some)
 
     def _private(self, buffer: Any) -> None:
         root = self._root(buffer)
@@ -79,11 +83,18 @@ class Uniformity:
         if scope.startswith("local") and scope != FRAGMENT:
             self._divergent.add(root)
 
-    def _written_by_calls(self, e: Any) -> None:
+    def _written_by_calls(self, e: Any, some: bool) -> None:
         for call in collect(e, tirx.Call):
+            if not some and op_of(call) in _ALIKE and not self._takes_divergent(call):
+                continue
             for arg in call.args:
                 if isinstance(arg, tirx.TensorRegion):
                     self._private(arg.source)
+
+    def _takes_divergent(self, call: Any) -> bool:
+        """Whether an operand of a tile operation may differ between threads."""
+        regions = collect(call, tirx.TensorRegion)
+        return self.diverges(call) or any(self._root(r.source) in self._divergent for r in regions)
 
 
 def _differs(call: Any) -> bool:

@@ -50,7 +50,8 @@ def _remark(what: str, stmt: Stmt) -> Diagnostic:
         "TL418",
         f"the compiler cannot see into {what}: its accesses, barriers and speed are not looked at",
         span=stmt.span,
-        help="`tilelang run FILE --sanitize` watches it on the device",
+        help="`tilelang run FILE --emulate --check` watches CUDA source without a GPU, and "
+        "`--sanitize` on the device",
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilelang.program.arith import constant_value
+from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
-from tilelang.program.stmt import Function, Launch, TileOp, walk_statements
+from tilelang.program.stmt import Allocate, Function, Launch, TileOp, walk_statements
 from tilelang_diagnostics.model import Diagnostic
 
 # CUDA programming guide, table of compute capabilities: maximum x-, y- and z-dimension of a grid.
@@ -24,11 +25,28 @@ GRID_LIMITS = {
 def check(function: Function, target: str) -> Iterator[Diagnostic]:
     """What `target` refuses, or makes useless."""
     kind = target.split(":")[0]
+    if kind == "metal":
+        yield from _wide_floats(function)
     for stmt in walk_statements(function.body):
         if isinstance(stmt, Launch) and kind in GRID_LIMITS:
             yield from _check_grid(stmt, GRID_LIMITS[kind], target)
         if isinstance(stmt, TileOp) and stmt.attr("use_tma") and kind not in ("cuda", "auto"):
             yield _no_tma(stmt, target)
+
+
+def _wide_floats(function: Function) -> Iterator[Diagnostic]:
+    """Metal Shading Language has no double."""
+    buffers = [p for p in (*function.params, *function.outputs) if isinstance(p, Buffer)]
+    buffers += [s.buffer for s in walk_statements(function.body) if isinstance(s, Allocate)]
+    for buffer in buffers:
+        if buffer.dtype.base == "float64":
+            yield make_diagnostic(
+                "TL401",
+                f"dtype float64 of `{buffer.name}` cannot be compiled for Metal",
+                span=buffer.span,
+                label="Metal has no float64",
+                help="use float32, or compile for another target",
+            )
 
 
 def _check_grid(launch: Launch, limits: tuple[int, ...], target: str) -> Iterator[Diagnostic]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, assert_never
 
 import click
 
+from tilelang.backends import backend_for
 from tilelang.cli.files import Chosen, choose
 from tilelang.cli.output import show, table
 from tilelang.cli.specialise import Specialised, specialise
 from tilelang.codegen.artifacts import Artifact
 from tilelang.codegen.cpu_artifact import CpuArtifact
 from tilelang.codegen.cuda_artifact import CudaArtifact
-from tilelang.codegen.device_artifact import DeviceArtifact
+from tilelang.codegen.device_artifact import DeviceArtifact, DeviceCode
 from tilelang.compiler import effective_options, ir_text, lower_function
 from tilelang.language.settings import parse_settings
 from tilelang.options import PassConfigKey, make_options
@@ -24,7 +26,8 @@ from tilelang.runtime.crash import guarded
 from tilelang.runtime.devices import resolve, resolve_quietly, say_auto
 from tilelang.runtime.kernel import write_bytes, write_text
 from tilelang.target import Target
-from tilelang_diagnostics import raise_for
+from tilelang_diagnostics import error_for, raise_for
+from tilelang_diagnostics.model import Diagnostic, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ def compile_kernel(wanted: Wanted) -> int:
         say_auto(resolution)
     if wanted.emit == "layouts":
         found: str | bytes | None = _layouts(special, resolved, wanted.as_json)
+    elif resolved.kind in _PRINTED_ALONE and wanted.emit in ("hip", "source"):
+        found = _source(special, resolved)
     elif wanted.emit in _EMITTED_BY:
         found = _device_code(special, resolved, wanted.emit)
     else:
@@ -117,15 +122,34 @@ _EMITTED_BY: Final = {
 }
 
 
+# Kinds whose source is printed without a compiler of theirs, which may not be here.
+_PRINTED_ALONE: Final = ("hip", "metal")
+
+
+def _source(special: Specialised, target: Target) -> str:
+    """The generated source; nothing compiles it."""
+    from tilelang.codegen.device_printer import PrintError, print_device
+
+    backend = backend_for(target)
+    options = effective_options(special.function, special.options)
+    func = _lowered(special, target)
+    lines = bool(options[PassConfigKey.TL_EMIT_LINE_DIRECTIVES])
+    try:
+        device = print_device(
+            func, backend.words(), line_directives=lines, index_bits=options.index_bits
+        )
+    except PrintError as refused:
+        raise error_for(refused.diagnostics) from None
+    return DeviceArtifact(device, str(target), backend.words().extension, DeviceCode()).source
+
+
 def _device_code(special: Specialised, target: Target, what: str) -> str | bytes:
     compiled = build(special.function, target, special.options).compiled
-    show(compiled.diagnostics)
+    _show_remarks(compiled.diagnostics)
     artifact = compiled.artifact
     if isinstance(artifact, DeviceArtifact):
         code = artifact.code
         match what:
-            case "hip":
-                return artifact.source
             case "s":
                 return code.assembly
             case "co":
@@ -157,7 +181,7 @@ def _emit(special: Specialised, target: Target, what: str | None) -> str | None:
             return ir_text(_lowered(special, target))
         case _:
             built = build(special.function, target, special.options)
-            show(built.compiled.diagnostics)
+            _show_remarks(built.compiled.diagnostics)
             if what == "source":
                 return built.compiled.artifact.source
             artifact = built.compiled.artifact
@@ -169,6 +193,11 @@ def _emit(special: Specialised, target: Target, what: str | None) -> str | None:
                 ]
             )
             return None
+
+
+def _show_remarks(diagnostics: Iterable[Diagnostic]) -> None:
+    """What no warning of `build` has said already."""
+    show(d for d in diagnostics if d.severity is not Severity.WARNING)
 
 
 def _size_text(artifact: Artifact) -> str:

@@ -25,15 +25,12 @@ from typing import Any, Final
 
 from tilelang.cli.reference import Comparison
 from tilelang.emulator.settings import Emulator, schedule_text
-from tilelang.emulator.traffic import Checked, Space, Traffic
-from tilelang_diagnostics import counted, to_json, with_article
+from tilelang.emulator.traffic import Checked, Space
+from tilelang_diagnostics import to_json
 from tilelang_diagnostics.model import Diagnostic
 
 SCHEMA: Final = {"schema": "tilelang-run", "major": 1, "minor": 0}
-_MOST_LINES: Final = 5
-_WORDS: Final[dict[Space, tuple[str, str]]] = {
-    "shared": ("shared memory", "pass"), "global": ("tensors", "sector"),
-}  # fmt: skip
+_SPACES: Final[tuple[Space, ...]] = ("shared", "global")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +72,12 @@ def _finite(number: float) -> float | None:
 def _traffic_json(checked: Checked) -> dict[str, Any]:
     totals: dict[str, Any] = {
         space: dict(zip(("transactions", "minimum"), checked.total(space), strict=True))
-        for space in _WORDS
+        for space in _SPACES
     }
     return {**totals, "lines": [t.to_json() for t in checked.traffic]}
 
 
 def traffic_rows(checked: Checked) -> list[tuple[str, str]]:
     """Rows of a report: each memory's total, and the lines that waste most."""
-    text: list[str] = []
-    for space, (name, unit) in _WORDS.items():
-        needed, least = checked.total(space)
-        if needed == 0:
-            continue
-        more = f", {needed / least:.2f} times the least" if needed > least else ", the least"
-        wasteful = [_line(t, unit) for t in checked.of(space) if t.transactions > t.minimum]
-        left = len(wasteful) - _MOST_LINES
-        rest = [f"{counted(left, 'line')} more"] if left > 0 else []
-        text += [f"{name}: {counted(needed, unit)}{more}", *wasteful[:_MOST_LINES], *rest]
-    return [("traffic", "\n".join(text))] if text else []
-
-
-def _line(t: Traffic, unit: str) -> str:
-    place = "generated code" if t.span is None else f"{t.span.file}:{t.span.line}"
-    each = f"{counted(t.bytes, 'byte')} a lane"
-    return (
-        f"{t.ratio:.1f}x  {place}: {with_article(t.access)} of {each}, "
-        f"{counted(t.transactions, unit)} for {t.minimum}, up to {t.worst} at once"
-    )
+    text = str(checked)
+    return [("traffic", text)] if text else []

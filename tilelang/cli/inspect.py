@@ -36,7 +36,7 @@ def command(
     kernel: str, settings: tuple[str, ...], target: str | None, as_json: bool,
     expected: tuple[str, ...], output: Path | None,
 ) -> int:  # fmt: skip
-    """Show what is in the machine code of a kernel, by line of Python.
+    """Show what is in the machine code of a kernel for CUDA, by line of Python.
 
     Shared memory against its limit, registers and spills, occupancy, instructions and their
     widths for each loop and line, predicted bank conflicts, and the compiler's remarks. No GPU is

@@ -83,7 +83,8 @@ def run_json(
     try:
         with redirect_stdout(sys.stderr):
             ready = _prepare(kernel, settings, target, seed, None, emulator)
-            outcome = replace(outcome, target=str(ready.resolved.target))
+            noticed = ready.made.diagnostics
+            outcome = replace(outcome, target=str(ready.resolved.target), diagnostics=noticed)
             copies = [copy_of(x) for x in ready.inputs]
             started = time.perf_counter()
             returned = ready.made(*ready.inputs)
@@ -95,11 +96,11 @@ def run_json(
                     reference, ready.special, ready.made, copies, ready.inputs, returned
                 )
                 wrong = mismatches(results, reference.__name__)
-                outcome = replace(outcome, results=tuple(results), diagnostics=tuple(wrong))
+                outcome = replace(outcome, results=tuple(results), diagnostics=(*noticed, *wrong))
     except CompileError as error:
         if any(d.code.startswith("TL9") for d in error.diagnostics):
             raise  # a fault of ours has a status of its own
-        outcome = replace(outcome, diagnostics=error.diagnostics)
+        outcome = replace(outcome, diagnostics=(*outcome.diagnostics, *error.diagnostics))
     status = 1 if any(d.severity is Severity.ERROR for d in outcome.diagnostics) else 0
     print(outcome_json(kernel, emulator, outcome, status))
     return status

@@ -7,11 +7,12 @@ from typing import Any, cast
 
 from tilelang.cli.output import show, table
 from tilelang.codegen.cuda_artifact import CudaArtifact
+from tilelang.runtime.devices import probes
 from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.sanitizer import find_sanitizer, sanitize
 from tilelang.runtime.sanitizer_tools import Tool
 from tilelang.target import Target
-from tilelang_diagnostics import failure
+from tilelang_diagnostics import CompileError, failure
 
 _CLEAN = {
     "memcheck": "no access outside of memory",
@@ -29,7 +30,18 @@ def require_sanitizer(target: Target, name: str) -> None:
             f"--sanitize watches a GPU, and `{name}` is compiled for {target}",
             help="give a target such as --target cuda:sm_90a; on the CPU, run without --sanitize",
         )
-    find_sanitizer()
+    try:
+        find_sanitizer()
+    except CompileError:
+        if any(p.kind == "cuda" and p.arch is not None for p in probes()):
+            raise
+        # A tool would be of no use: say first what is not to be had by installing it.
+        raise failure(
+            "TL815",
+            f"--sanitize watches a GPU, and no NVIDIA GPU can be used from here for `{name}`",
+            help=f"without one, --target {target} --emulate --check reports races and accesses "
+            "outside of memory, also in lines of CUDA source of your own",
+        ) from None
 
 
 def sanitize_kernel(made: JITKernel, inputs: Sequence[Any], tool: str) -> int:

@@ -46,8 +46,7 @@ def build_emulated(
     options = effective_options(function, options)
     with guarded(f"compiling {function.name} for {target}", function.span):
         compiled, from_cache = _printed(function, backend, target, options)
-    if not from_cache:
-        warn(compiled.diagnostics)
+    warn(compiled.diagnostics)  # found in a cache, too: Python says the same once a place
     artifact = compiled.artifact
     assert isinstance(artifact, CudaArtifact | DeviceArtifact)
     return Built(compiled, EmulatedKernel(artifact.device, function, settings), from_cache)

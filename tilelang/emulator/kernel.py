@@ -9,7 +9,7 @@ from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.host_expr import evaluate as evaluate_host
 from tilelang.emulator.call import Region
-from tilelang.emulator.launch import launch
+from tilelang.emulator.launch import build_runtime, launch
 from tilelang.emulator.settings import Emulator
 from tilelang.emulator.toolchain import find_compiler
 from tilelang.emulator.traffic import Checked
@@ -42,8 +42,8 @@ class EmulatedKernel:
         self._results = results
 
     def require_device(self) -> None:
-        """Raise TL807 if there is no C++ compiler."""
-        find_compiler()
+        """Raise TL807 if there is no C++ compiler. Builds the emulator, the first time."""
+        build_runtime(find_compiler())
 
     def run(self, values: Sequence[int | float], device: int = 0) -> None:
         """Run every launch, with one value per slot of the kernel; addresses are of this process.
@@ -64,7 +64,11 @@ class EmulatedKernel:
             for slot, parameter, value in zip(slots, self._parameters, values, strict=True)
             if isinstance(parameter, Buffer)
         ]  # fmt: skip
-        self.checked = launch(self.device, names, tensors, self.settings)
+        self.checked = None
+        launch(self.device, names, tensors, self.settings, self._counted)
+
+    def _counted(self, checked: Checked) -> None:
+        self.checked = checked
 
     def _check(self, names: Mapping[str, Any]) -> None:
         for check in self.device.checks:

@@ -7,10 +7,11 @@ kernel writes is copied back.
 from __future__ import annotations
 
 import errno
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -31,21 +32,28 @@ from tilelang.emulator.toolchain import (
 )
 from tilelang.emulator.traffic import TRAFFIC, Checked, traffic_of
 from tilelang.runtime.cpu_pool import available_cores
+from tilelang.runtime.foreign_errors import authors_errors
 from tilelang.runtime.programs import run_group
 from tilelang.runtime.tensors import size_text
 from tilelang_diagnostics import error_for, failure
 
 # Where memory is a file system: tensors never touch a disk.
 _SHARED: Final = Path("/dev/shm")
+_ERROR: Final = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$"
+)
+# What a kernel is compiled for, as a message names it.
+_HERE: Final = "the emulator"
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
 
 
 def launch(
-    device: DeviceSource, names: Mapping[str, Any], tensors: Sequence[Region], settings: Emulator
-) -> Checked | None:
+    device: DeviceSource, names: Mapping[str, Any], tensors: Sequence[Region], settings: Emulator,
+    counted: Callable[[Checked], None] | None = None,
+) -> None:  # fmt: skip
     """Run every launch of `device`, whose scalars, dims and buffers have the values `names`.
 
-    Returns what checked mode counted, None in plain mode.
+    `counted` is told what checked mode counted, also where it found something.
 
     Raises CompileError for what went wrong in the kernel, and in checked mode for what could; the
     tensors are then as they were.
@@ -66,13 +74,14 @@ def launch(
         said = read_reports(reports)
         lines = code_lines(said, device, library)
         found = findings([r for r in said if r["kind"] != TRAFFIC], device, lines)
+        if counted is not None and settings.check:
+            rows = [r for r in said if r["kind"] == TRAFFIC]
+            counted(Checked(traffic_of(rows, device, lines)))
         if found:
             raise error_for(found)
         if status != 0:
             raise _died(device.name, status, errors)
         memory.copy_out(written_tensors(device))
-    counted = [r for r in said if r["kind"] == TRAFFIC]
-    return Checked(traffic_of(counted, device, lines)) if settings.check else None
 
 
 @contextmanager
@@ -112,18 +121,28 @@ def build_runtime(compiler: Compiler) -> Path:
 
 
 def build_library(device: DeviceSource, check: bool, compiler: Compiler) -> Path:
-    """The library of a kernel; TL806 where its source cannot be compiled."""
+    """The library of a kernel; TL816 where the author's source does not compile, else TL806."""
     try:
         return kernel_library(
             host_source(device, check), device.name, check, compiler, device.dialect
         )
     except CompilerError as error:
+        said = _said(error.log, f"{device.name}.cpp")
+        foreign = authors_errors(device.source, said, Path(compiler.command[0]).name, _HERE)
+        if foreign is not None:
+            raise error_for((foreign,)) from None
         raise failure(
             "TL806",
             f"{compiler.command[0]} rejected the source generated for `{device.name}`",
             notes=_errors_of(error),
             help="foreign code in a kernel may use what the emulator does not have",
         ) from None
+
+
+def _said(log: str, file: str) -> list[tuple[str, int | None]]:
+    """The errors of g++ or clang, and the lines of the generated source that they are about."""
+    found = [m for line in log.splitlines() if (m := _ERROR.match(line)) is not None]
+    return [(m["text"], int(m["line"]) if Path(m["file"]).name == file else None) for m in found]
 
 
 def _errors_of(error: CompilerError) -> tuple[str, ...]:

@@ -14,8 +14,10 @@ from typing import Any, Final
 
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.source_map import Line, shared_tiles
+from tilelang.emulator.advice import flight_help, race_help
 from tilelang.emulator.source import local_arrays
 from tilelang.emulator.toolchain import symbolizer
+from tilelang.runtime.foreign_errors import author_span
 from tilelang.runtime.programs import output_of
 from tilelang_diagnostics import counted, diagnose, with_article
 from tilelang_diagnostics.model import Diagnostic, Label, Span
@@ -24,6 +26,11 @@ Report = Mapping[str, Any]
 
 # Of generated code that a label shows.
 _LONGEST: Final = 80
+# How an author declares an array in CUDA.
+_ARRAY: Final = re.compile(
+    r"^\s*(?:extern\s+)?(?P<shared>(?:static\s+)?__shared__\s+)?(?!return\b|else\b|case\b)"
+    r"[A-Za-z_][\w:<>, ]*\s(?P<name>\w+)\s*\[[^;=]*\]\s*(?:;|,|=\s*\{)"
+)
 _SIGNALS: Final = {4: "an illegal instruction", 6: "an abort", 7: "a bus error",
                    8: "a division by zero", 11: "a segmentation fault"}  # fmt: skip
 
@@ -86,7 +93,7 @@ class _Explain:
             "assertion": self.assertion, "trap": self.trap, "refused": self.refused,
             "between": self.between, "unfenced": self.unfenced, "busy": self.busy,
             "held": self.held, "unwaited": self.unwaited, "overrun": self.overrun,
-            "index": self.index, "illegal": self.illegal,
+            "index": self.index, "illegal": self.illegal, "absent": self.absent,
         }  # fmt: skip
 
     def report(self, report: Report) -> Diagnostic:
@@ -109,8 +116,7 @@ class _Explain:
             f"a {r['access']} of {self.tile(r)} in {self.name} where an asynchronous copy has not "
             "been waited for",
             r, f"the {r['access']}", "the copy",
-            help="the thread that copies has to wait (T.ptx_wait_group) before a barrier lets "
-            "others read",
+            help=flight_help(self.line(r, "other_")),
         )  # fmt: skip
 
     def between(self, r: Report) -> Diagnostic:
@@ -180,12 +186,43 @@ class _Explain:
     def index(self, r: Report) -> Diagnostic:
         line = self.line(r, "")
         names = [n for n in self.locals if line is not None and _names(line, n)]
-        what = f"`{names[0]}`" if len(names) == 1 else "an array"
+        shape = str(r["type"]).strip("'")
+        if len(names) == 1:
+            text = f"`{names[0]}` in {self.name}, which each thread holds as {shape}"
+        else:  # of the author's own source, that may declare it in either memory
+            text = f"{self.foreign_array(line)} in {self.name}, which is {shape}"
         return self.made(
-            "TL730",
-            f"index {r['index']} of {what} in {self.name}, which each thread holds as "
-            f"{str(r['type']).strip(chr(39))}",
-            r, "the access", help="compare the index with the size of the buffer before the access",
+            "TL730", f"index {r['index']} of {text}", r, "the access",
+            help="compare the index with the size of the buffer before the access",
+        )  # fmt: skip
+
+    def foreign_array(self, line: Line | None) -> str:
+        """What the one array is that a line indexes, if there is just one."""
+        indexed = [] if line is None else re.findall(r"\b([A-Za-z_]\w*)\s*\[", line.text)
+        declared = {
+            found["name"]: found["shared"] is not None
+            for other in self.device.source.lines
+            if (found := _ARRAY.match(other.text)) is not None and found["name"] in indexed
+        }
+        if len(declared) != 1:
+            return "a shared or private array"
+        ((name, is_shared),) = declared.items()
+        return f"the {'shared' if is_shared else 'private'} array `{name}`"
+
+    def absent(self, r: Report) -> Diagnostic:
+        lane, source = r["lane"], r["source"]
+        why = {
+            "mask": f"the mask leaves lane {source} out",
+            "block": "the block has no such thread",
+            "path": f"lane {source} went another way, or has ended",
+        }[str(r["why"])]
+        return self.made(
+            "TL510",
+            f"lane {lane} reads lane {source}, which does not take part in this shuffle of "
+            f"{self.name}: {why}",
+            r, "the shuffle",
+            help="what it gets is undefined: let all lanes take the same path to the shuffle, with "
+            "a mask of all that do, and read only from those",
         )  # fmt: skip
 
     def uninitialised(self, r: Report) -> Diagnostic:
@@ -281,10 +318,10 @@ class _Explain:
         *, help: str | None,
     ) -> Diagnostic:  # fmt: skip
         line, other = self.line(r, ""), self.line(r, "other_")
-        here = None if line is None else line.span
+        here, there = self.place(r, "", line), self.place(r, "other_", other)
         labels: tuple[Label, ...] = ()
-        if other is not None and other.span is not None and other.span != here:
-            labels = (Label(other.span, f"{other_label}: became {_code(other)}"),)
+        if other is not None and there is not None and there != here:
+            labels = (Label(there, f"{other_label}: became {_code(other)}"),)
         became = "" if line is None else f"{label}: became {_code(line)}"
         return diagnose(
             code, message, span=here, label=became, labels=labels,
@@ -293,11 +330,22 @@ class _Explain:
         )  # fmt: skip
 
     def line(self, r: Report, prefix: str) -> Line | None:
+        number = self.number(r, prefix)
+        found = None if number is None else self.device.source.at(number)
+        return found if found is not None and found.span is not None else None
+
+    def number(self, r: Report, prefix: str) -> int | None:
         number = r.get(f"{prefix}line")
         if number is None and f"{prefix}code" in r:
             number = self.lines.get(int(r[f"{prefix}code"]))
-        found = None if not number else self.device.source.at(int(number))
-        return found if found is not None and found.span is not None else None
+        return int(number) if number else None
+
+    def place(self, r: Report, prefix: str, line: Line | None) -> Span | None:
+        """Where a line comes from; of the author's CUDA in a string, its own line of that."""
+        number = self.number(r, prefix)
+        if line is None or number is None or not line.foreign:
+            return None if line is None else line.span
+        return author_span(self.device.source, number)
 
     def unknown(self, r: Report, line: Line | None) -> tuple[str, ...]:
         if line is not None or "code" not in r or symbolizer() is not None:
@@ -333,28 +381,16 @@ class _Explain:
         tiles = [t for t in self.tiles if line is not None and _names(line, t)]
         candidates = named or ({} if tiles else tensors)
         name = min(candidates, key=lambda n: _distance(*candidates[n]), default=None)
-        near_shared = bool(tiles) and (
+        # Code that names neither may miss either; around shared memory nothing else lies.
+        near_shared = (bool(tiles) or not named) and (
             name is None or _distance(offset, size) < _distance(*candidates[name])
         )
         if name is None or near_shared:
-            return f"outside of {self.tile(r)}: byte {offset} of {size}"
+            missed = f"`{self.tiles[0]}`" if len(self.tiles) == 1 else self.tile(r)
+            return f"outside of {missed}: byte {offset} of {size}"
         at, size = candidates[name]
         side = "before the start" if at < 0 else "past the end"
         return f"{side} of `{name}`: byte {at} of {size}"
-
-
-def race_help(line: Line | None, other: Line | None) -> str:
-    """What to do about two accesses that nothing orders."""
-    if line is not None and other is not None and line.span == other.span:
-        return (
-            "several threads reach one element in this statement: give each its own, let one "
-            "thread do it (`if T.get_thread_binding() == 0`), or use T.atomic_add; where a loop "
-            "comes back to the statement, T.sync_threads() in the loop"
-        )
-    return (
-        "T.sync_threads() between the two; where the compiler places barriers itself, "
-        "foreign code or a wrong `access_type` of T.access_ptr hides an access from it"
-    )
 
 
 def _distance(at: int, size: int) -> int:

@@ -89,6 +89,6 @@ def needs_gpu_target(target: Any) -> Exception:
     return failure(
         "TL817",
         f"the emulator runs code for a GPU, and the target is {target}",
-        help="name one: target='cuda:sm_80', or TILELANG_DEFAULT_TARGET=cuda:sm_80 in the "
-        "environment; the CPU backend needs no emulator",
+        help="name one: --target cuda:sm_80, from Python target='cuda:sm_80', or "
+        "TILELANG_DEFAULT_TARGET=cuda:sm_80 in the environment; the CPU backend needs no emulator",
     )

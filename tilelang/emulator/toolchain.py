@@ -133,6 +133,8 @@ def runtime_program(compiler: Compiler) -> Path:
     where = cache_root() / "emulator" / f"runtime-{key[:32]}"
 
     def build(to: Path) -> None:
+        if options.PRINT_ON_COMPILATION.get():
+            print("building the emulator's runtime, once", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="tilelang-emulator-") as folder:
             objects = [str(Path(folder) / f"{Path(source).stem}.o") for source in sources]
             with ThreadPoolExecutor(available_cores()) as pool:

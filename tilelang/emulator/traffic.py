@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from tilelang.codegen.device_source import DeviceSource
+from tilelang_diagnostics import counted, with_article
 from tilelang_diagnostics.json_format import span_to_json
 from tilelang_diagnostics.model import Span
 
 Space = Literal["shared", "global"]
 # The kind of the reports that say so.
 TRAFFIC: Final = "traffic"
+# Of those that waste, how many lines a summary shows.
+_MOST_LINES: Final = 5
+_WORDS: Final[dict[Space, tuple[str, str]]] = {
+    "shared": ("shared memory", "pass"), "global": ("tensors", "sector"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class Traffic:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Checked:
     """What a checked call says besides its findings: its traffic, the costliest line first."""
 
@@ -69,20 +75,46 @@ class Checked:
         rows = self.of(space)
         return sum(t.transactions for t in rows), sum(t.minimum for t in rows)
 
+    def __str__(self) -> str:
+        """Each memory's total, and the lines that waste most."""
+        text: list[str] = []
+        for space, (name, unit) in _WORDS.items():
+            needed, least = self.total(space)
+            if needed == 0:
+                continue
+            more = f", {needed / least:.2f} times the least" if needed > least else ", the least"
+            wasteful = [_summary(t, unit) for t in self.of(space) if t.transactions > t.minimum]
+            left = len(wasteful) - _MOST_LINES
+            rest = [f"{counted(left, 'line')} more"] if left > 0 else []
+            text += [f"{name}: {counted(needed, unit)}{more}", *wasteful[:_MOST_LINES], *rest]
+        return "\n".join(text)
+
+    def __repr__(self) -> str:
+        return f"<Checked, {counted(len(self.traffic), 'line')} of traffic>"
+
+
+def _summary(t: Traffic, unit: str) -> str:
+    place = "generated code" if t.span is None else f"{t.span.file}:{t.span.line}"
+    each = f"{counted(t.bytes, 'byte')} a lane"
+    return (
+        f"{t.ratio:.1f}x  {place}: {with_article(t.access)} of {each}, "
+        f"{counted(t.transactions, unit)} for {t.minimum}, up to {t.worst} at once"
+    )
+
 
 def traffic_of(
     reports: Sequence[Mapping[str, Any]], device: DeviceSource, lines: Mapping[int, int]
 ) -> tuple[Traffic, ...]:
     """What the processes of a call counted, together; `lines` are those of addresses."""
-    counted: dict[tuple[int, str, str, int], list[int]] = {}
+    totals: dict[tuple[int, str, str, int], list[int]] = {}
     for r in reports:
         number = int(r["line"]) if "line" in r else lines.get(int(r["code"]), 0)
         key = (number, str(r["space"]), str(r["access"]), int(r["bytes"]))
-        found = counted.setdefault(key, [0, 0, 0, 0])
+        found = totals.setdefault(key, [0, 0, 0, 0])
         for n, name in enumerate(("requests", "transactions", "minimum")):
             found[n] += int(r[name])
         found[3] = max(found[3], int(r["worst"]))
-    rows = [_row(device, key, numbers) for key, numbers in counted.items()]
+    rows = [_row(device, key, numbers) for key, numbers in totals.items()]
     return tuple(sorted(rows, key=lambda t: (t.minimum - t.transactions, t.line, t.space,
                                              t.access, t.bytes)))  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelang.language.catalog import HOPPER, language_function
+from tilelang.language.catalog import AMPERE, HOPPER, language_function
 from tilelang.language.copy_options import EVICTION_POLICIES, copy_options
 from tilelang.language.operands import (
     SHARED,
@@ -26,7 +26,7 @@ from tilelang.program.context import reject
 from tilelang.program.expr import Expr
 
 
-@language_function("tile", targets=("cuda:sm_80", "hip:gfx950"))
+@language_function("tile", targets=AMPERE)
 def async_copy(
     src: TileLike,
     dst: TileLike,

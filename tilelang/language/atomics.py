@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilelang.dtypes import DType
-from tilelang.language.catalog import language_function
+from tilelang.language.catalog import NOT_METAL, language_function
 from tilelang.language.operands import (
     SHARED,
     ScalarLike,
@@ -169,7 +169,7 @@ def atomic_addx4(dst: TileLike, value: Any, return_prev: bool = False) -> Expr |
     return _vector_add(4, dst, value, return_prev)
 
 
-@language_function("scalar")
+@language_function("scalar", targets=NOT_METAL)
 def atomic_load(src: TileLike, memory_order: str = "seq_cst") -> Expr:
     """Reads an element that other threads may be writing.
 
@@ -184,7 +184,7 @@ def atomic_load(src: TileLike, memory_order: str = "seq_cst") -> Expr:
     return intrinsic("atomic_load", (region,), region.dtype, memory_order=order)
 
 
-@language_function("scalar")
+@language_function("scalar", targets=NOT_METAL)
 def atomic_store(dst: TileLike, src: ScalarLike, memory_order: str = "seq_cst") -> None:
     """Writes an element that other threads may be reading.
 

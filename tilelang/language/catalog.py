@@ -30,6 +30,10 @@ FunctionKind = Literal[
 CPU: tuple[str, ...] = ("cpu", "cuda", "hip", "metal")
 GPU: tuple[str, ...] = ("cuda", "hip", "metal")
 CUDA: tuple[str, ...] = ("cuda",)
+NOT_METAL: tuple[str, ...] = ("cpu", "cuda", "hip")
+# Votes of 32 lanes in a word, barriers across blocks, printing.
+NO_OTHER_GPU: tuple[str, ...] = ("cpu", "cuda")
+AMPERE: tuple[str, ...] = ("cuda:sm_80",)
 HOPPER: tuple[str, ...] = ("cuda:sm_90",)
 # Instructions of one architecture, which its spelling with an `a` unlocks.
 HOPPER_ONLY: tuple[str, ...] = ("cuda:sm_90a",)
@@ -115,7 +119,8 @@ class LanguageFunction:
 
                 refuse_in_parallel(self.name)
             return Unknown(f"T.{self.name}(…)")
-        self._check_target(trace)
+        if trace.target is not None:
+            self.check_target(trace.target)
         try:
             return self.function(*args, **kwargs)
         except (TypeError, AttributeError, ValueError, LookupError, ArithmeticError) as error:
@@ -149,21 +154,32 @@ class LanguageFunction:
         except TypeError as error:
             _reject_binding(self, str(error), args)
 
-    def _check_target(self, trace: Trace) -> None:
-        """Refuse a function the target being compiled for does not have."""
-        if trace.target is None or "cpu" in self.targets:
+    def check_target(self, target: str) -> None:
+        """Refuse a function that `target` does not have."""
+        if self.targets == CPU:
             return
-        kind = trace.target.split(":")[0]
+        kind = target.split(":")[0]
+        if kind == "auto" and "cpu" in self.targets:
+            return
         kinds = {t.split(":")[0] for t in self.targets}
         if kind in kinds:
-            self._check_architecture(trace.target)
+            self._check_architecture(target)
             return
         reject(
             "TL401",
-            f"`T.{self.name}` is not available on target `{trace.target}`",
+            f"`T.{self.name}` is not available on target `{target}`{self._reason(kind)}",
             label=f"needs {' or '.join(self.targets)}",
             help=f"compile for one of: {', '.join(self.targets)}",
         )
+
+    def _reason(self, kind: str) -> str:
+        """`: why`, where the table of device operations knows it."""
+        from tilelang.ir.device_ops import find_op
+        from tilelang.ir.device_support import SUPPORT, lacking
+
+        op = find_op(self.name)
+        why = lacking(op, kind) if op is not None and kind in SUPPORT else None
+        return "" if why is None else f": {why}"
 
     def _check_architecture(self, target: str) -> None:
         """Refuse what came with a later NVIDIA architecture; others have no order."""

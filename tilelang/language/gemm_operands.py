@@ -133,7 +133,9 @@ def _refuse_k(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
         f"`T.{function}`: K is {expr_text(a.columns)} in `{a.name}` {_stored(a)} "
         f"and {expr_text(b.rows)} in `{b.name}` {_stored(b)}",
         labels=declared(a.region, b.region, c.region),
-        help=_transpose_advice(a, b, c) or "the two K extents must be equal",
+        help=_swap_advice(function, a, b, c)
+        or _transpose_advice(a, b, c)
+        or "the two K extents must be equal",
     )
 
 
@@ -154,8 +156,25 @@ def check_product(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
         span=c.region.span,
         label=f"the product is {shape}, `{c.name}` is {extents_text((c.rows, c.columns))}",
         labels=declared(a.region, b.region, c.region),
-        help=_transpose_advice(a, b, c) or f"allocate `{c.name}` with shape {shape}",
+        help=_swap_advice(function, a, b, c)
+        or _transpose_advice(a, b, c)
+        or f"allocate `{c.name}` with shape {shape}",
     )
+
+
+def _swap_advice(function: str, a: Matrix, b: Matrix, c: Matrix) -> str | None:
+    """Whether the two operands, each as it is stored, agree in the other order."""
+    left, right = Matrix("A", b.region, False), Matrix("B", a.region, False)
+    fits = (
+        not a.transposed
+        and not b.transposed
+        and arith.same(left.columns, right.rows)
+        and arith.same(left.rows, c.rows)
+        and arith.same(right.columns, c.columns)
+    )
+    if not fits:
+        return None
+    return f"the operands fit in the other order: `T.{function}({b.name}, {a.name}, {c.name})`"
 
 
 def _transpose_advice(a: Matrix, b: Matrix, c: Matrix) -> str | None:

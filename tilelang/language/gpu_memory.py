@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelang.dtypes import SCALARS, DType
-from tilelang.language.catalog import CUDA, HOPPER, LanguageFunction, language_function
+from tilelang.language.catalog import AMPERE, CUDA, HOPPER, LanguageFunction, language_function
 from tilelang.language.operands import (
     SHARED,
     IntLike,
@@ -36,10 +36,9 @@ UINT32 = SCALARS["uint32"]
 FLOAT64 = SCALARS["float64"]
 GENERATORS = ("curandStatePhilox4_32_10_t",)
 RNG_WORDS = 16  # of the state of one thread
-CP_ASYNC_TARGETS = ("cuda:sm_80", "hip:gfx950")
 
 
-@language_function("scalar", targets=CP_ASYNC_TARGETS)
+@language_function("scalar", targets=AMPERE)
 def ptx_cp_async(
     dst_access_ptr: Any, src_access_ptr: Any, num_elems: int, predicate: ScalarLike | None = None
 ) -> None:
@@ -57,7 +56,7 @@ def ptx_cp_async(
     effect("ptx_cp_async", (*pointers, *guard), num_elems=count)
 
 
-@language_function("sync", targets=CP_ASYNC_TARGETS)
+@language_function("sync", targets=AMPERE)
 def ptx_commit_group() -> None:
     """Closes a group of cp.async (PTX ISA, cp.async.commit_group).
 
@@ -66,7 +65,7 @@ def ptx_commit_group() -> None:
     effect("ptx_commit_group")
 
 
-@language_function("sync", targets=CP_ASYNC_TARGETS)
+@language_function("sync", targets=AMPERE)
 def ptx_wait_group(num: int) -> None:
     """Waits until at most `num` groups of cp.async are in flight (PTX ISA, cp.async.wait_group).
 
@@ -269,7 +268,7 @@ def _shared_store(bits: int) -> LanguageFunction:
 def _named(name: str, doc: str, function: Callable[..., Any]) -> LanguageFunction:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return language_function("scalar", targets=CUDA)(function)
+    return language_function("scalar", targets=("cuda", "hip"))(function)
 
 
 def _run(function: str, role: str, value: Any, bits: int) -> tuple[Region, int]:

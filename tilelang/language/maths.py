@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelang.language import fast_maths, integers
-from tilelang.language.catalog import LanguageFunction, language_function
+from tilelang.language.catalog import CPU, NOT_METAL, LanguageFunction, language_function
 from tilelang.language.operands import (
     ScalarLike,
     choice,
@@ -217,7 +217,8 @@ def _as_float(name: str, value: Expr) -> Expr:
 def _named(name: str, doc: str, function: Callable[..., Any]) -> LanguageFunction:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return language_function("scalar", outside=True)(function)
+    targets = NOT_METAL if name == "expm1" else CPU
+    return language_function("scalar", targets=targets, outside=True)(function)
 
 
 def _unary(name: str, what: str, example: str) -> LanguageFunction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilelang.language import allreduce, warps
-from tilelang.language.catalog import language_function
+from tilelang.language.catalog import NO_OTHER_GPU, NOT_METAL, language_function
 from tilelang.language.operands import (
     IntLike,
     ScalarLike,
@@ -123,7 +123,7 @@ def sync_warp(mask: IntLike | None = None) -> None:
     effect("sync_warp", () if mask is None else (integer("sync_warp", "mask", mask),))
 
 
-@language_function("sync")
+@language_function("sync", targets=NO_OTHER_GPU)
 def sync_grid() -> None:
     """Waits until all threads of all blocks are here; the launch becomes cooperative.
 
@@ -132,7 +132,7 @@ def sync_grid() -> None:
     effect("sync_grid")
 
 
-@language_function("sync")
+@language_function("sync", targets=NO_OTHER_GPU)
 def sync_global() -> None:
     """Deprecated spelling of `T.sync_grid`.
 
@@ -168,7 +168,7 @@ def thread_return() -> None:
     trace.emit(Jump("thread_return", **trace.position()))
 
 
-@language_function("sync")
+@language_function("sync", targets=NO_OTHER_GPU)
 def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> None:
     """Prints a value, a whole buffer (by one thread) or a message from the device.
 
@@ -195,7 +195,7 @@ def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int 
         effect("print", (operators.as_expr(obj),), msg=msg)
 
 
-@language_function("sync")
+@language_function("sync", targets=NOT_METAL)
 def device_assert(condition: ScalarLike, msg: str = "", no_stack_info: bool = False) -> None:
     """Stops the kernel with a message when a condition is false.
 
@@ -227,7 +227,7 @@ def evaluate(value: Any) -> None:
     trace.emit(Evaluate(operators.as_expr(value), **trace.position()))
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def get_lane_idx(warp_size: int | None = None) -> Any:
     """The position of this thread in its warp.
 
@@ -239,7 +239,7 @@ def get_lane_idx(warp_size: int | None = None) -> Any:
     return _position("get_lane_idx", warp_size)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def get_warp_idx(warp_size: int | None = None) -> Any:
     """The number of this thread's warp in the block, without telling the compiler it is uniform.
 
@@ -251,7 +251,7 @@ def get_warp_idx(warp_size: int | None = None) -> Any:
     return _position("get_warp_idx", warp_size)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def get_warp_idx_sync(warp_size: int | None = None) -> Any:
     """The number of this thread's warp in the block, uniform across the warp.
 
@@ -263,7 +263,7 @@ def get_warp_idx_sync(warp_size: int | None = None) -> Any:
     return _position("get_warp_idx_sync", warp_size)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None = None) -> Any:
     """The number of this thread's warp group (four warps) in the block.
 
@@ -277,7 +277,7 @@ def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None
     return _position("get_warp_group_idx", warp_size, warps_per_group=warps_per_group)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def shuffle_elect(thread_extent: int) -> Any:
     """True in exactly one thread of each group (PTX ISA, elect.sync).
 

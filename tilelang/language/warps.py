@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilelang.dtypes import SCALARS
-from tilelang.language.catalog import language_function
+from tilelang.language.catalog import NO_OTHER_GPU, NOT_METAL, language_function
 from tilelang.language.operands import (
     IntLike,
     ScalarLike,
@@ -53,7 +53,7 @@ def shfl_xor(
     return _shuffle("shfl_xor", value, "lane_mask", lane_mask, width, mask)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def shfl_up(value: ScalarLike, delta: IntLike, width: int = 32, mask: IntLike = FULL_MASK) -> Expr:
     """The value of the lane `delta` below (PTX ISA, shfl.sync.up).
 
@@ -65,7 +65,7 @@ def shfl_up(value: ScalarLike, delta: IntLike, width: int = 32, mask: IntLike = 
     return _shuffle("shfl_up", value, "delta", delta, width, mask)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def shfl_down(
     value: ScalarLike, delta: IntLike, width: int = 32, mask: IntLike = FULL_MASK
 ) -> Expr:
@@ -103,7 +103,7 @@ def all_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return _vote("all_sync", predicate, mask)
 
 
-@language_function("thread")
+@language_function("thread", targets=NO_OTHER_GPU)
 def ballot_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     """One bit per lane: whether the predicate holds there (PTX ISA, vote.sync.ballot).
 
@@ -115,7 +115,7 @@ def ballot_sync(predicate: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return _vote("ballot_sync", predicate, mask)
 
 
-@language_function("thread")
+@language_function("thread", targets=NO_OTHER_GPU)
 def ballot(predicate: ScalarLike) -> Expr:
     """One bit per lane of the warp: whether the predicate holds there.
 
@@ -127,7 +127,7 @@ def ballot(predicate: ScalarLike) -> Expr:
     return intrinsic("ballot", (_predicate("ballot", predicate),), UINT32)
 
 
-@language_function("thread")
+@language_function("thread", targets=NO_OTHER_GPU)
 def activemask() -> Expr:
     """One bit per lane that executes this statement (PTX ISA, activemask).
 
@@ -136,7 +136,7 @@ def activemask() -> Expr:
     return intrinsic("activemask", (), UINT32)
 
 
-@language_function("thread")
+@language_function("thread", targets=NO_OTHER_GPU)
 def match_any_sync(value: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     """The lanes that have the same value as this one (PTX ISA, match.any.sync).
 
@@ -149,7 +149,7 @@ def match_any_sync(value: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return intrinsic("match_any_sync", operands, UINT32)
 
 
-@language_function("thread")
+@language_function("thread", targets=NO_OTHER_GPU)
 def match_all_sync(value: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     """All named lanes when they have one value, else 0 (PTX ISA, match.all.sync).
 
@@ -162,7 +162,7 @@ def match_all_sync(value: ScalarLike, mask: IntLike = FULL_MASK) -> Expr:
     return intrinsic("match_all_sync", operands, UINT32)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def syncthreads_and(predicate: ScalarLike) -> Expr:
     """Barrier of the block; whether the predicate held in all threads (PTX ISA, barrier.red.and).
 
@@ -174,7 +174,7 @@ def syncthreads_and(predicate: ScalarLike) -> Expr:
     return intrinsic("syncthreads_and", (_predicate("syncthreads_and", predicate),), INT32)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def syncthreads_or(predicate: ScalarLike) -> Expr:
     """Barrier of the block; whether the predicate held in any thread (PTX ISA, barrier.red.or).
 
@@ -186,7 +186,7 @@ def syncthreads_or(predicate: ScalarLike) -> Expr:
     return intrinsic("syncthreads_or", (_predicate("syncthreads_or", predicate),), INT32)
 
 
-@language_function("thread")
+@language_function("thread", targets=NOT_METAL)
 def syncthreads_count(predicate: ScalarLike) -> Expr:
     """Barrier of the block; in how many threads the predicate held (PTX ISA, barrier.red.popc).
 

@@ -49,9 +49,22 @@ def gpu_reduce(op: Reduce, ctx: GpuContext) -> tirx.Stmt:
         return _by_lines(op, ctx)
     layout = ctx.fragment(op.src)
     parts = None if layout is None else parts_of_line(layout, op.axis, ctx.machine.warp)
-    if layout is None or parts is None:
+    if layout is None or parts is None or not _complete(parts, ctx):
         return _Dealt(op, ctx).lower()
     return _Held(op, ctx, layout, parts).lower()
+
+
+def complete_lanes(threads: int, warp: int) -> int:
+    """Into groups of how many neighbours, a power of two, a warp falls with nobody missing. The
+    last warp of 48 threads has 16: who shuffles with the others there reads what is nowhere."""
+    return min(warp, threads & -threads)
+
+
+def _complete(parts: Sequence[Part], ctx: GpuContext) -> bool:
+    """Whether all threads that exchange by shuffles exist."""
+    warp = ctx.machine.warp
+    lanes = complete_lanes(ctx.threads, warp)
+    return all(p.stride * p.extent <= lanes for p in parts if p.stride < warp)
 
 
 def parts_of_line(layout: Fragment, axis: int, warp: int) -> tuple[Part, ...] | None:
@@ -256,8 +269,8 @@ class _Dealt(_Threads):
 
 def dealt(lines: int, along: int, threads: int, warp: int) -> tuple[Fragment, int]:
     """Lines times elements on threads: each line on the same number of lanes of one warp."""
-    whole = 1 << (threads.bit_length() - 1)
-    lanes = min(warp, whole, 1 << (along.bit_length() - 1))  # none is idle in the first round
+    # None is idle in the first round.
+    lanes = min(complete_lanes(threads, warp), 1 << (along.bit_length() - 1))
     while lanes > 1 and lines * lanes > 2 * threads:
         lanes //= 2
     groups = max(1, min(threads // lanes, lines))

@@ -17,7 +17,7 @@ from tilelang.ir.tile_op import TileRegion
 from tilelang.layout.layout import Layout
 from tilelang.layout.loops import replicated
 from tilelang.ops.combine import combine, identity
-from tilelang.ops.reduce_gpu import ALL_LANES
+from tilelang.ops.reduce_gpu import ALL_LANES, complete_lanes
 
 if TYPE_CHECKING:
     from tilelang.ops.reducer import ReducerFinalize, ReducerInit
@@ -54,9 +54,9 @@ def gpu_reducer_finalize(op: ReducerFinalize, ctx: GpuContext) -> tirx.Stmt:
     assert home is not None
     kind, dtype = kind_of(ctx, op.reducer), op.reducer.dtype
     shape = shape_of(op.reducer.buffer)
-    size, warp = math.prod(shape), ctx.machine.warp
+    size = math.prod(shape)
     stmts: list[tirx.Stmt] = []
-    lanes = min(warp, 1 << (ctx.threads - 1).bit_length())
+    lanes = complete_lanes(ctx.threads, ctx.machine.warp)
     mask = lanes // 2
     while mask:
         slot = ctx.var("slot")
@@ -66,26 +66,26 @@ def gpu_reducer_finalize(op: ReducerFinalize, ctx: GpuContext) -> tirx.Stmt:
         update = build.store(home.flat, [slot], combine(kind, own, other, span), span)
         stmts.append(ctx.unrolled(slot, size, update))
         mask //= 2
-    warps = -(-ctx.threads // warp)
-    if warps > 1:
-        stmts += _across_warps(ctx, home.flat, kind, dtype, size, warps)
+    if lanes < ctx.threads:
+        stmts += _across_warps(ctx, home.flat, kind, dtype, size, lanes)
     if op.dst is not None:
         stmts.append(_write(op, ctx, shape))
     return build.seq(stmts, span)
 
 
 def _across_warps(
-    ctx: GpuContext, flat: tirx.Buffer, kind: str, dtype: str, size: int, warps: int
+    ctx: GpuContext, flat: tirx.Buffer, kind: str, dtype: str, size: int, lanes: int
 ) -> list[tirx.Stmt]:
-    span, thread, warp = ctx.span, ctx.thread_var, ctx.machine.warp
+    """Groups of `lanes` threads, warps as a rule, whose threads all have the same by now."""
+    span, thread, warps = ctx.span, ctx.thread_var, ctx.threads // lanes
     allocate, stage = ctx.tile(
         f"{flat.name}_warps", (warps, size), dtype, STAGE_SCOPE, Layout.row_major((warps, size))
     )
     slot = ctx.var("slot")
     write = build.store(
-        stage.buffer, [ctx.number(thread // warp), slot], build.load(flat, [slot], span), span
+        stage.buffer, [ctx.number(thread // lanes), slot], build.load(flat, [slot], span), span
     )
-    first = tirx.EQ(ctx.number(thread % warp), ctx.const(0), span)
+    first = tirx.EQ(ctx.number(thread % lanes), ctx.const(0), span)
     again, other = ctx.var("slot"), ctx.var("warp")
     own = build.load(flat, [again], span)
     element = build.load(stage.buffer, [other, again], span)

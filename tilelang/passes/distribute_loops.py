@@ -12,17 +12,19 @@ shared memory before, and taken from there afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tilelang.analysis.once import stores_for_one_thread
 from tilelang.analysis.ranges import written_buffers
+from tilelang.analysis.uniform import Uniformity
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.closed_form import all_hold, any_holds, lower
 from tilelang.ir.homes import FRAGMENT, PRIVATE, REDUCER, Home, allocate_home
 from tilelang.ir.index_values import Opaque, evaluate
 from tilelang.ir.nests import nest, nest_extents, nest_loops, opens_nest
-from tilelang.ir.spans import TirSpan
+from tilelang.ir.spans import TirSpan, from_tir
 from tilelang.ir.visit import collect, storage_roots, uses, with_body
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.index_map import unflatten
@@ -33,8 +35,9 @@ from tilelang.layout.relations import index_facts, through
 from tilelang.layout.spread import ALWAYS, Spread
 from tilelang.passes.context import PassContext
 from tilelang.passes.single_thread import SingleThread
-from tilelang.passes.thread_scope import WARP_SPECIALIZED, group_of
+from tilelang.passes.thread_scope import WARP_SPECIALIZED, group_of, neighbours, written_at
 from tilelang.passes.tile_access import Elsewhere, Nest, TileAccess, at_first_lane
+from tilelang_diagnostics.model import Label
 
 VECTOR_BITS = 128
 STAGE_SCOPE = "shared.dyn"
@@ -51,6 +54,7 @@ class _Distribute(TileAccess):
     def __init__(self, func: tirx.PrimFunc, ctx: PassContext) -> None:
         super().__init__(func)
         self._ctx = ctx
+        self._body = func.body
         self._once = stores_for_one_thread(func.body)
         self._single = SingleThread()
 
@@ -129,6 +133,16 @@ class _Distribute(TileAccess):
     # --- nests ---
 
     def _nest(self, s: Any) -> Any:
+        """A nest is shared by the threads that get to it."""
+        outer, part = self.threads, neighbours(self.running())
+        if part is not None:
+            self.threads = replace(outer, first=outer.first + part[0], count=part[1])
+        try:
+            return self._shared_out(s)
+        finally:
+            self.threads = outer
+
+    def _shared_out(self, s: Any) -> Any:
         extents = nest_extents(s)
         loops = nest_loops(s)
         if extents is None:
@@ -332,6 +346,8 @@ class _Distribute(TileAccess):
             except Elsewhere as found:
                 if found.buffer in stages:
                     raise
+                if self._kept_apart(found.buffer, span):
+                    return build.nothing(span)
                 stages[found.buffer] = self._stage(found.buffer, span)
             finally:
                 self.staged = {}
@@ -348,6 +364,22 @@ class _Distribute(TileAccess):
             if buffer in written:
                 parts.append(self._nest(_copy(home.buffer, buffer, self._own(buffer), span)))
         return build.seq(parts, span)
+
+    def _kept_apart(self, buffer: Any, span: TirSpan) -> bool:
+        """Whether some who hold a part of a tile do not come here, and cannot share it."""
+        uniform = Uniformity(self._body)
+        for condition in self.conditions:
+            if uniform.diverges(condition) and not self.holds_for_all(condition):
+                place = from_tir(written_at(condition))
+                self._ctx.report(
+                    "TL413", f"`{buffer.name}` is read or written here by threads that do not hold "
+                    "it, and not all that do come here", span, label="an element of other threads",
+                    labels=() if place is None else (Label(place, "differs between threads"),),
+                    help=f"copy `{buffer.name}` to shared memory before the condition, and use "
+                    "that here",
+                )  # fmt: skip
+                return True
+        return False
 
     def _stage(self, buffer: Any, span: TirSpan) -> tuple[Any, Home]:
         home = self.homes.find(buffer)

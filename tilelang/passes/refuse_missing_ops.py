@@ -25,7 +25,7 @@ BARRIERS: Final = {
 
 
 def refuse_missing_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
-    """Report TL402 for each operation that the target does not have."""
+    """Report TL401 or TL402 for each operation that the target does not have."""
     target = parse_target(ctx.target)
     arch = target.arch
     for name, op, span, operands in _named(func.body):
@@ -34,7 +34,7 @@ def refuse_missing_ops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
             continue
         if why is not None:
             ctx.report(
-                "TL402", f"`T.{name}` does not exist on {ctx.target}: {why}", span,
+                "TL401", f"`T.{name}` does not exist on {ctx.target}: {why}", span,
                 label=f"{arch} does not have it", help=_elsewhere(op, operands),
             )  # fmt: skip
             continue

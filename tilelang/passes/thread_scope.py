@@ -124,6 +124,14 @@ class ThreadScope(ScopedRewriter):
         mask = self.running()
         return int(mask.argmax()) if mask.any() else 0
 
+    def holds_for_all(self, condition: Any) -> bool:
+        """Whether a condition is known to hold for every thread of the group."""
+        try:
+            found = evaluate(condition, self.threads.values(), self.bindings)
+        except Opaque:
+            return False
+        return bool(np.all(found))
+
     def running(self) -> Any:
         """Which threads of the group may get here; conditions on data let all pass."""
         mask = np.ones(self.threads.count, dtype=bool)
@@ -135,6 +143,18 @@ class ThreadScope(ScopedRewriter):
                 continue
             mask &= np.broadcast_to(found, mask.shape)
         return mask
+
+
+def neighbours(mask: Any) -> tuple[int, int] | None:
+    """The first of the threads in `mask` and how many there are, if they stand side by side."""
+    first, count = int(mask.argmax()), int(mask.sum())
+    return (first, count) if count and mask[first : first + count].all() else None
+
+
+def written_at(condition: Any) -> TirSpan:
+    """Where the author wrote a condition; that of an `else` is negated."""
+    inner = condition.a if isinstance(condition, tirx.Not) else condition
+    return inner.span or condition.span
 
 
 def within(s: Any, outer: Threads) -> Threads:

@@ -109,7 +109,11 @@ def _build_cached(
                     cache.save(key, mark, remembered.compiled, anywhere)
         if remembered is None:
             assert cached is not None
-            remembered = _load(cached) or _compile(function, target, options, verbose)
+            remembered = _load(cached)
+            if remembered is None:
+                remembered = _compile(function, target, options, verbose)
+            else:
+                warn(remembered.compiled.diagnostics)  # as whoever compiled it was warned
         _in_memory[key, mark.origins] = remembered
     return remembered
 

@@ -15,7 +15,11 @@ from tilelang_diagnostics import diagnose
 from tilelang_diagnostics.model import Diagnostic, Label, Span
 
 _SHOWN = 5
-_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
+# As nvcc, g++ and clang say it.
+_UNDEFINED = re.compile(
+    r"identifier \"(\w+)\" is undefined|[‘'](\w+)[’'] was not declared|"
+    r"undeclared identifier [‘'](\w+)[’']"
+)
 _CALL_ROWS = 6  # lines over which a call of a statement may be spread
 _C_LINKAGE = 'extern "C" '  # put in front of a kernel that lacks it
 
@@ -59,12 +63,13 @@ def _undefined(source: SourceMap, text: str, number: int | None) -> Diagnostic |
     if match is None or line is None or line.foreign or line.span is None:
         return None
     written = (Texts().text(line.span.file) or "").splitlines()
+    name = next(group for group in match.groups() if group)
     rows = written[line.span.line - 1 : max(line.span.end_line, line.span.line + _CALL_ROWS)]
-    if not any(f"{quote}{match[1]}{quote}" in row for row in rows for quote in "'\""):
+    if not any(f"{quote}{name}{quote}" in row for row in rows for quote in "'\""):
         return None
     return diagnose(
         "TL816",
-        f"no CUDA source defines `{match[1]}`, which is called here",
+        f"no CUDA source defines `{name}`, which is called here",
         line.span,
         label=f"became `{line.text.strip()}`",
         help="T.import_source brings its definition; the name is spelled as in C",

@@ -17,7 +17,7 @@ from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.device_source import Slot
 from tilelang.codegen.source_map import Line, shared_tiles
 from tilelang.dtypes import dtype as dtype_of
-from tilelang.emulator.reports import race_help
+from tilelang.emulator.advice import race_help
 from tilelang.runtime.cuda_ring import assertions
 from tilelang.runtime.sanitizer_report import Place, Record
 from tilelang_diagnostics import counted, diagnose

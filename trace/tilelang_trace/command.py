@@ -41,7 +41,7 @@ def run(wanted: Wanted) -> int:
     if wanted.resume is not None:
         return _resume(wanted, trace)
     _write_files(wanted, trace)
-    if wanted.output != "-":
+    if wanted.output != "-" and not wanted.page_alone:
         _show(wanted, trace)
     if error is not None:
         _keep_reproducer(trace, error)

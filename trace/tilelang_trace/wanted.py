@@ -33,6 +33,13 @@ class Wanted:
     resume: Path | None = None
 
     @property
+    def page_alone(self) -> bool:
+        """Whether a page is all that was asked for, which shows what the text would."""
+        others = any((self.passes, self.changed, self.grep, self.pipeline, self.compare, self.timed,
+                      self.output))  # fmt: skip
+        return self.html is not None and not others
+
+    @property
     def needs_code(self) -> bool:
         """Whether machine code is to be made: the passes alone are shown sooner."""
         return any((self.output, self.html, self.opened, self.pipeline, self.compare,

@@ -59,6 +59,9 @@ void map_memory(const Call& call) {
   close(file);
 }
 
+// What a process says that has run all its blocks; one that a kernel ended with `exit` says 0.
+constexpr int all_done = 3;
+
 // However the parent ends, nothing goes on without it.
 void end_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
@@ -141,11 +144,11 @@ void run(const Launch& launch, unsigned workers) {
     if (child == 0) {
       end_with_parent();
       work(launch);
-      _exit(0);
+      _exit(all_done);
     }
   }
   for (int status; wait(&status) > 0;)
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) stop_all();
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != all_done) stop_all();
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace tl::emulator {
 
 std::vector<Region> regions;
@@ -57,6 +59,17 @@ long shared_offset(const void* place, size_t bytes) {
   if (in_static < static_size)
     return in_static + bytes <= static_size ? long(arena_size + in_static) : -1;
   return -1;
+}
+
+SharedPlace nearest_shared(const void* place) {
+  const auto* at = static_cast<const unsigned char*>(place);
+  const SharedPlace in_arena{at - arena_start, arena_size};
+  const SharedPlace in_static{at - static_start, static_size};
+  if (static_size == 0 || arena_size == 0) return static_size == 0 ? in_arena : in_static;
+  const auto distance = [](SharedPlace p) {
+    return p.offset < 0 ? -p.offset : std::max(0l, p.offset - long(p.bytes));
+  };
+  return distance(in_arena) <= distance(in_static) ? in_arena : in_static;
 }
 
 uint32_t shared_address(const void* place) {

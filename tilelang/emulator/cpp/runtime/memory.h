@@ -28,6 +28,12 @@ void forget_shared_memory();
 // Offset in shared memory, arena first, or -1.
 long shared_offset(const void* place, size_t bytes);
 size_t shared_bytes();
+// How far a place is from the start of the nearer of the two, and how large that one is.
+struct SharedPlace {
+  long offset;
+  size_t bytes;
+};
+SharedPlace nearest_shared(const void* place);
 
 // The tensor that holds the whole access, or null.
 const Region* region_of(const void* place, size_t bytes);

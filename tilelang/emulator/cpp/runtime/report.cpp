@@ -80,8 +80,8 @@ Report& Report::index(const char* key, Index value) {
 
 Report& Report::address(const void* place, bool is_shared) {
   const auto* at = static_cast<const unsigned char*>(place);
-  json_ +=
-      ",\"shared\":[" + std::to_string(at - arena()) + "," + std::to_string(shared_bytes()) + "]";
+  const SharedPlace shared = nearest_shared(place);
+  json_ += ",\"shared\":[" + std::to_string(shared.offset) + "," + std::to_string(shared.bytes) + "]";
   if (is_shared) return *this;
   json_ += ",\"tensors\":{";
   for (const Region& region : regions) {

@@ -66,8 +66,26 @@ void combine_match(void* const* lanes) {
 
 Fiber* lane_of(int warp, int lane) { return block.fibers[size_t(warp * warp_lanes + lane)]; }
 
+// What a shuffle takes from a lane that brought nothing is undefined (PTX ISA, shfl.sync).
+void check_sources(int warp, const Meeting& meeting) {
+  for (int i = 0; i < warp_lanes; ++i) {
+    if (!(meeting.came >> i & 1)) continue;
+    const int place = parcel(meeting.lanes, i).place;
+    if (meeting.lanes[place] != nullptr) continue;
+    const bool exists = size_t(warp * warp_lanes + place) < block.fibers.size();
+    Report report("absent", Site::at_line(meeting.line), lane_of(warp, i));
+    report.number("lane", i).number("source", place).text("text", meeting.what);
+    report.text("why", !exists                       ? "block"
+                       : meeting.mask >> place & 1 ? "path"
+                                                   : "mask");
+    report.send();
+    return;
+  }
+}
+
 void complete(int warp, size_t index, const Fiber* except) {
   const Meeting meeting = warps[size_t(warp)].meetings[index];
+  if (checking() && meeting.combine == combine_shuffle) check_sources(warp, meeting);
   auto& all = warps[size_t(warp)].meetings;
   all.erase(all.begin() + long(index));
   if (meeting.combine != nullptr) meeting.combine(meeting.lanes);
