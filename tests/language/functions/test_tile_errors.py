@@ -191,7 +191,7 @@ CASES: list[tuple[str, str, str]] = [
         T.gemm(t, s, f)
      #               ^ error[TL205] M is 64 in `t` and 32 in `f` and N is 64 in `s` and 32 in `f`
      """,
-        "`transpose_A=True` and `transpose_B=True`",
+        "the operands fit in the other order: `T.gemm(s, t, f)`",
     ),
     (
         "gemm: N",
