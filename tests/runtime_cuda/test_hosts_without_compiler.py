@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cuda import needs_cuda_compiler
+from tests.support.cuda import needs_nvrtc
 
-pytestmark = needs_cuda_compiler
+pytestmark = needs_nvrtc  # the processes have no nvcc on their path
 
 ROOT = Path(__file__).parents[2]
 PROCESS = """
