@@ -22,7 +22,7 @@ PACKAGES = {
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("tilelang_diagnostics",),
     ("tilelang.version", "tilelang.dtypes", "tilelang.options", "tilelang.math"),
-    ("tilelang.layout", "tilelang.target", "tilelang.occupancy"),
+    ("tilelang.layout", "tilelang.target", "tilelang.occupancy", "tilelang.choices"),
     ("tilelang.program",),
     ("tilelang.checks", "tilelang.layouts", "tilelang.ir"),
     ("tilelang.ops",),

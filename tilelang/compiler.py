@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilelang.backends import backend_for
 from tilelang.checks import check_for_target
+from tilelang.choices import Choices, Note
 from tilelang.codegen.artifacts import Artifact
 from tilelang.options import CompileOptions, make_options
 from tilelang.program.stmt import Function
 from tilelang.target import Target
-from tilelang.watching import part, watched
+from tilelang.watching import Watch, part, watched
 from tilelang_diagnostics import raise_for
 from tilelang_diagnostics.model import Diagnostic
 
@@ -38,10 +39,11 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A kernel after the last pass: a TIRX PrimFunc and what the passes noticed."""
+    """A kernel after the last pass: a TIRX PrimFunc, and what the passes noticed and chose."""
 
     func: Any
     diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[Note, ...] = ()
 
 
 def compile_function(
@@ -72,18 +74,23 @@ def lower_function(
     target: Target,
     options: CompileOptions,
     observers: Sequence[Observer] = (),
+    thorough: bool = False,
 ) -> Lowered:
-    """`function` after every pass, before code is generated."""
+    """`function` after every pass, before code is generated.
+
+    `thorough`: somebody reads the notes, so that passes also find out what they would have taken.
+    """
     from tilelang.passes.context import DEEPEST, PassContext
 
     deepest = DEEPEST
     while True:
-        context = PassContext(str(target), options, deepest=deepest)
+        choices = Choices(thorough or any(isinstance(x, Watch) for x in observers))
+        context = PassContext(str(target), options, deepest=deepest, choices=choices)
         func = _lowered(function, target, context, observers)
         # Lowering may need shared memory of its own, which a depth chosen before did not know.
         chosen = context.counters.get("automatic stages", 0)
         if chosen < 2 or all(d.code != "TL406" for d in context.remarks):
-            return Lowered(func, tuple(context.remarks))
+            return Lowered(func, tuple(context.remarks), tuple(choices.notes))
         deepest = chosen - 1
 
 

@@ -42,6 +42,17 @@ class Typing:
     prefix: str
 
 
+@dataclass(frozen=True, slots=True)
+class OpenString:
+    """A string literal that the cursor stands in: what it says up to there, the call around it, and
+    whether it stands in braces, as the key of a dict does. `before` is the line up to its quote."""
+
+    prefix: str
+    call: OpenCall | None
+    in_braces: bool
+    before: str
+
+
 def dotted_at(text: str, line: int, column: int) -> Dotted | None:
     """The dotted name at a position: on `T.copy` with the cursor in `T`, just `T`."""
     lines = split_lines(text)
@@ -75,8 +86,21 @@ def typing_at(text: str, line: int, column: int) -> Typing | None:
 def call_at(text: str, line: int, column: int) -> OpenCall | None:
     """The innermost call around a position, None outside calls."""
     scan = _scan(text, line, column)
-    if scan.in_comment:
+    return None if scan.in_comment else _open_call(scan)
+
+
+def string_at(text: str, line: int, column: int) -> OpenString | None:
+    """The string a position is in; None outside strings, and in those of several lines."""
+    scan = _scan(text, line, column)
+    if scan.string is None or "\n" in scan.string:
         return None
+    before = _line_before(text, line, column)
+    quoted = len(before) - len(scan.string)
+    braces = bool(scan.brackets) and scan.brackets[-1].opener == "{"
+    return OpenString(scan.string.lstrip("'\""), _open_call(scan), braces, before[:quoted])
+
+
+def _open_call(scan: _Scan) -> OpenCall | None:
     for bracket in reversed(scan.brackets):
         # Anything else is a subscript, a literal or a parenthesis inside an argument.
         if bracket.opener == "(" and bracket.name:
@@ -102,6 +126,7 @@ class _Scan:
     brackets: list[_Bracket]
     in_string: bool
     in_comment: bool
+    string: str | None = None  # the open one, with its quote
 
 
 def _scan(text: str, line: int, column: int) -> _Scan:
@@ -124,7 +149,7 @@ def _scan(text: str, line: int, column: int) -> _Scan:
         if character in "'\"":
             end = _string_end(before, position)
             if end is None:
-                return _Scan(brackets, True, False)
+                return _Scan(brackets, True, False, before[position:])
             _append(brackets, before[position:end])
             position = end
             continue

@@ -236,18 +236,32 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All names of the language."""
+    """All names of the language. `package` are those of `tilelang` itself, `options` the keys of
+    pass configs with what they do and their values, `targets` what code can be compiled for."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
+    package: dict[str, Entry] = field(default_factory=dict)
+    options: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    targets: tuple[tuple[str, str], ...] = ()
 
     def find(self, analysis: Analysis, dotted: str) -> Entry | None:
-        """The entry that `T.copy`, or `copy` imported by name, means in a file."""
+        """The entry that `T.copy`, or `copy` imported by name, means in a file; `tilelang.jit` and
+        a member such as `T.GemmWarpPolicy.FullRow` too."""
         root, _, name = dotted.rpartition(".")
         if root in analysis.aliases:
             return self.entries.get(name)
         if not root:
             return self.entries.get(dict(analysis.imported).get(name, ""))
+        if f"{root}.language" in analysis.aliases:
+            return self.package.get(name)
+        owner, _, member_of = root.rpartition(".")
+        if owner in analysis.aliases:
+            return self.entries.get(f"{member_of}.{name}")
         return None
+
+    def names(self) -> Iterator[Entry]:
+        """The names of the language, without members of others."""
+        return (e for name, e in self.entries.items() if "." not in name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,38 @@
-"""Which kernels, macros and functions are there in the folders that the editor has open?
+"""What do the files of the workspace say: the texts that are open, and those on the disk?
 
-Read as text and kept by time of change; only files that mention the language are looked at.
+    workspace = Workspace(["/work/project"])
+    workspace.open("/work/project/gemm.py", text)    what is open wins over what is saved
+    workspace.names("/work/project/ops.py")          read and parsed when asked for, then kept
+    workspace.holding({"double"})                    files in which the word occurs
+
+Of every file the words it holds are kept, so that a name is looked for in few of them. The names of
+the files used last are kept, too. No user code runs.
 """
 
 from __future__ import annotations
 
-import ast
 import os
-from collections.abc import Iterable, Iterator
+import re
+import threading
+import time
+from array import array
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from tilelang_diagnostics import Span
+from tilelang_diagnostics import SourceMap, Span
+from tilelang_lsp.lexical import names_of, parse
+from tilelang_lsp.module_files import PACKAGE, ModuleFiles
+from tilelang_lsp.names import Names
+from tilelang_lsp.recovery import recover
 
 MOST_FILES = 5_000
+MOST_NAMES = 96  # files whose names are kept
+LARGEST_FILE = 2_000_000
+LANGUAGE = "tilelang"
 SKIPPED = frozenset({"__pycache__", "node_modules", "venv", "build", "dist", "site-packages"})
+_WORD = re.compile(r"[^\W\d]\w*")
+_Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,71 +45,214 @@ class Defined:
     container: str
 
 
+@dataclass(slots=True)
+class _Known:
+    """What is kept of a text: the hashes of its words, and what it defines if that was asked."""
+
+    stamp: object
+    words: array[int]
+    mentions: bool
+    defined: tuple[Defined, ...] | None = None
+
+
 class Workspace:
-    """The files below some folders."""
+    """The files below some folders, and those that are open.
 
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[int, tuple[Defined, ...]]] = {}
+    Args:
+        rest: seconds in which the disk is not looked at again. Where the editor tells of every
+            change (`changed`), that may be for ever.
+    """
 
-    def files(self, folders: Iterable[str]) -> Iterator[str]:
-        """The Python files that mention the language, at most some thousand."""
-        count = 0
-        for folder in dict.fromkeys(folders):
-            for path in _python_files(folder):
-                count += 1
-                if count > MOST_FILES:
-                    return
-                if self._definitions(path):
-                    yield path
+    def __init__(self, folders: Sequence[str] = (), rest: float = 0.0) -> None:
+        self.rest = rest
+        self.parsed = 0  # texts so far
+        self.generation = 0  # grows with every change that is known of
+        self._open: dict[str, str] = {}
+        self._known: dict[str, _Known] = {}
+        self._names: OrderedDict[str, tuple[object, Names | None]] = OrderedDict()
+        self._files: tuple[str, ...] | None = None
+        self._stamps: dict[str, _Stamp | None] = {}
+        self._looked = 0.0
+        self._lock = threading.RLock()  # requests over many files run on a thread of their own
+        self.modules = ModuleFiles(folders, self.exists)
 
-    def symbols(self, folders: Iterable[str], query: str) -> tuple[Defined, ...]:
-        """Definitions whose name holds the letters of `query` in order."""
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that are open."""
+        return self.modules.folders
+
+    def set_folders(self, folders: Sequence[str]) -> None:
+        """Other folders are open now."""
+        if tuple(dict.fromkeys(map(os.path.normpath, folders))) != self.folders:
+            self.modules = ModuleFiles(folders, self.exists)
+            self.changed()
+
+    def open(self, path: str, text: str) -> None:
+        """A file is open and says `text`, whatever is on the disk."""
+        if self._open.get(path) != text:
+            self._open[path] = text
+            self.generation += 1
+
+    def close(self, path: str) -> None:
+        """A file is no longer open."""
+        if self._open.pop(path, None) is not None:
+            self.changed()
+
+    def changed(self) -> None:
+        """Something on the disk changed."""
+        self._files, self._stamps = None, {}
+        self.generation += 1
+
+    def look_again(self) -> None:
+        """Forget what the disk was like, if that is longer ago than it may be."""
+        now = time.monotonic()
+        if now - self._looked >= self.rest:
+            self._looked = now
+            self._files, self._stamps = None, {}
+
+    def is_open(self, path: str) -> bool:
+        """Whether the editor holds a file."""
+        return path in self._open
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file, be it on the disk or only in the editor."""
+        return path in self._open or self.stamp(path) is not None
+
+    def holds(self, path: str) -> bool:
+        """Whether a file belongs to the workspace: it lies in a folder, and in none left out."""
+        folder = self.modules.folder_of(path)
+        if folder is None:
+            return False
+        parts = os.path.relpath(path, folder).split(os.sep)[:-1]
+        return not any(_is_skipped(p) for p in parts)
+
+    def stamp(self, path: str) -> _Stamp | None:
+        """Time and size of a file on the disk; None where there is none."""
+        if path not in self._stamps:
+            found: _Stamp | None = None
+            try:
+                stat = os.stat(path)
+                if os.path.isfile(path):
+                    found = (stat.st_mtime_ns, stat.st_size)
+            except (OSError, ValueError):
+                pass
+            if len(self._stamps) > 4 * MOST_FILES:
+                self._stamps.clear()
+            self._stamps[path] = found
+        return self._stamps[path]
+
+    def text(self, path: str) -> str | None:
+        """What a file says, None when it cannot be read."""
+        found = self._open.get(path)
+        if found is not None:
+            return found
+        stamp = self.stamp(path)
+        if stamp is None or stamp[1] > LARGEST_FILE:
+            return None
+        return SourceMap().text(path)
+
+    def names(self, path: str) -> Names | None:
+        """The names of a file; None for what cannot be read at all."""
+        with self._lock:
+            version = self._version(path)
+            known = self._names.get(path)
+            if known is not None and known[0] == version:
+                self._names.move_to_end(path)
+                return known[1]
+        text = self.text(path)
+        found = None if text is None else self._parse(path, text)
+        with self._lock:
+            self._names[path] = (version, found)
+            self._names.move_to_end(path)
+            while len(self._names) > MOST_NAMES:
+                self._names.popitem(last=False)
+        return found
+
+    def files(self) -> tuple[str, ...]:
+        """The Python files of the workspace, at most some thousand, and the open ones."""
+        if self._files is None:
+            found = []
+            for folder in self.folders:
+                for path in _python_files(folder):
+                    if len(found) == MOST_FILES:
+                        break
+                    found.append(path)
+            self._files = tuple(dict.fromkeys(found))
+            for gone in self._known.keys() - {*found, *self._open}:
+                del self._known[gone]
+        return tuple(dict.fromkeys((*self._files, *list(self._open))))
+
+    def holding(self, words: Collection[str]) -> list[str]:
+        """The files in which one of the words occurs."""
+        wanted = {hash(w) for w in words}
+        return [p for p in self.files() if (k := self._read(p)) and not wanted.isdisjoint(k.words)]
+
+    def with_language(self) -> Iterator[str]:
+        """The files that mention the language."""
+        return (p for p in self.files() if (k := self._read(p)) is not None and k.mentions)
+
+    def symbols(self, query: str) -> tuple[Defined, ...]:
+        """Definitions whose name holds the letters of `query` in order, the closest first."""
         wanted = query.lower()
         found = [
-            d for path in self.files(folders) for d in self._definitions(path)
+            d for path in self.with_language() for d in self._definitions(path)
             if _matches(wanted, d.name.lower())
         ]  # fmt: skip
         return tuple(sorted(found, key=lambda d: (len(d.name), d.name, d.span)))
 
+    def _version(self, path: str) -> object:
+        text = self._open.get(path)
+        return self.stamp(path) if text is None else text
+
+    def _parse(self, path: str, text: str) -> Names | None:
+        self.parsed += 1
+        return read_names(path, text)
+
+    def _read(self, path: str) -> _Known | None:
+        version = self._version(path)
+        known = self._known.get(path)
+        if known is None or known.stamp != version:
+            text = self.text(path)
+            if text is None:
+                self._known.pop(path, None)
+                return None
+            words = array("q", {hash(w) for w in _WORD.findall(text)})
+            known = self._known[path] = _Known(version, words, LANGUAGE in text)
+        return known
+
     def _definitions(self, path: str) -> tuple[Defined, ...]:
-        try:
-            stamp = os.stat(path).st_mtime_ns
-            known = self._known.get(path)
-            if known is None or known[0] != stamp:
-                text = Path(path).read_text(encoding="utf-8")
-                found = tuple(definitions(text, path)) if "tilelang" in text else ()
-                self._known[path] = known = (stamp, found)
-        except (OSError, UnicodeDecodeError):
+        known = self._read(path)
+        if known is None:
             return ()
-        return known[1]
+        if known.defined is None:
+            names = self.names(path)
+            known.defined = () if names is None else tuple(definitions(names))
+        return known.defined
 
 
-def definitions(text: str, path: str) -> Iterator[Defined]:
-    """The functions and classes of a text; none if it cannot be read."""
+def read_names(path: str, text: str) -> Names | None:
+    """The names of a text, however broken; None when nothing can be made of it."""
+    tree, broken = parse(text), ()
+    if tree is None:
+        readable = recover(text)
+        if readable is None:
+            return None
+        tree, broken, text = readable.tree, readable.broken, readable.text
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    yield from _below(tree.body, path, "")
+        found = names_of(path, text, tree)
+    except RecursionError:
+        return None
+    found.broken = broken
+    return found
 
 
-def _below(body: list[ast.stmt], path: str, container: str) -> Iterator[Defined]:
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            word = 6 if isinstance(node, ast.ClassDef) else 4
-            column = node.col_offset + word + 1
-            span = Span(path, node.lineno, column, node.lineno, column + len(node.name))
-            yield Defined(node.name, _kind(node), span, container)
-            yield from _below(node.body, path, node.name)
-
-
-def _kind(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    if isinstance(node, ast.ClassDef):
-        return "class"
-    marks = [ast.unparse(d).partition("(")[0].rpartition(".")[2] for d in node.decorator_list]
-    if "macro" in marks:
-        return "macro"
-    return "kernel" if {"prim_func", "jit"} & set(marks) else "function"
+def definitions(names: Names) -> Iterator[Defined]:
+    """The functions, classes and constants of a file."""
+    for scope in names.scopes:
+        for binding in scope.bindings.values():
+            if binding.whole is not None or binding.kind == "constant":
+                container = "" if scope.kind == "module" else scope.name
+                yield Defined(binding.name, binding.kind, binding.bound[0], container)
 
 
 def _matches(wanted: str, name: str) -> bool:
@@ -103,7 +264,19 @@ def _matches(wanted: str, name: str) -> bool:
     return True
 
 
+def _is_skipped(folder: str) -> bool:
+    return folder in SKIPPED or folder.startswith(".")
+
+
 def _python_files(folder: str) -> Iterator[str]:
     for root, folders, files in os.walk(folder):
-        folders[:] = sorted(f for f in folders if f not in SKIPPED and not f.startswith("."))
+        folders[:] = sorted(f for f in folders if not _is_skipped(f))
         yield from (os.path.join(root, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def module_name(path: str) -> str:
+    """What a file is called in messages."""
+    name = os.path.basename(path)
+    return os.path.basename(os.path.dirname(path)) if name == PACKAGE else name
+
+

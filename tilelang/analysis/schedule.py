@@ -54,6 +54,7 @@ class Schedule:
     hoisted: tuple[Any, ...]
     versions: dict[Any, int] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
+    reason: str = ""  # nothing runs ahead
 
     @property
     def depth(self) -> int:
@@ -79,8 +80,10 @@ def plan_pipeline(loop: Any, stages: int, around: Surroundings) -> Schedule:
     manual = _manual(loop, len(parts.scheduled))
     if manual is not None:
         return _as_written(parts, manual, around)
-    if stages < 2 or _may_leave(loop.body):
-        return _plain(parts)
+    if stages < 2:
+        return _plain(parts, "one stage was asked for")
+    if _may_leave(loop.body):
+        return _plain(parts, "it may end early, and what was copied ahead would be left over")
     return _Automatic(loop, parts, around).plan(stages - 1)
 
 
@@ -129,9 +132,9 @@ def _manual(loop: Any, count: int) -> tuple[list[int], list[int]] | None:
     return (stage, order) if complete else None
 
 
-def _plain(parts: _Parts) -> Schedule:
+def _plain(parts: _Parts, reason: str) -> Schedule:
     steps = tuple(Step(s, e, 0, n) for n, (s, e) in enumerate(parts.scheduled))
-    return Schedule(steps, tuple(parts.binds), tuple(parts.hoisted))
+    return Schedule(steps, tuple(parts.binds), tuple(parts.hoisted), reason=reason)
 
 
 def _as_written(
@@ -147,7 +150,7 @@ def _as_written(
     found.versions = _versions(found.steps)
     # Registers have one version only; a stage that leaves a value in them cannot run ahead.
     if any(n > 1 and str(b.scope()) not in SHARED for b, n in found.versions.items()):
-        return _plain(parts)
+        return _plain(parts, "a stage leaves a value in registers, of which there is one version")
     return found
 
 
@@ -182,7 +185,8 @@ class _Automatic:
         self.ahead = {n for n in candidates if self._may_run_ahead(n)}
         self._keep_sources_in_step()
         if not self.ahead:
-            return self._refused(_plain(self.parts))
+            why = "none of its copies can" if candidates else "no copy brings a tensor's elements"
+            return self._refused(_plain(self.parts, why))
         steps = []
         for n, (stmt, effects) in enumerate(scheduled):
             early = n in self.ahead

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tilelang.choices import Choices, Rejected
 from tilelang.ir import build, tirx
 from tilelang.ir.closed_form import Lifter, lower
 from tilelang.ir.homes import Home, Homes, allocate_home
 from tilelang.ir.nests import nest, with_layout
+from tilelang.ir.spans import from_tir
 from tilelang.ir.tile_op import LowerContext, TileRegion
 from tilelang.layout.expr import Expr, Var
 from tilelang.layout.fragment import Fragment
@@ -57,6 +59,15 @@ class GpuContext(LowerContext):
     bindings: Mapping[Any, Any] = field(kw_only=True, default_factory=dict)
     launch: LaunchNeeds = field(kw_only=True, default_factory=lambda: LaunchNeeds())
     leader: Callable[[], int | None] = field(kw_only=True, default=lambda: 0)
+    choices: Choices = field(kw_only=True, default_factory=lambda: Choices())
+
+    def chose(self, kind: str, text: str, why: str = "", rejected: Sequence[Rejected] = ()) -> None:
+        """Tell what the operation is lowered to."""
+        self.choices.chose(kind, text, from_tir(self.span), why, rejected=tuple(rejected))
+
+    def passed_over(self, kind: str, way: str, why: str) -> None:
+        """Tell why it is not lowered to something faster."""
+        self.choices.passed_over(kind, way, why, from_tir(self.span))
 
     def spread(self, stmt: tirx.Stmt) -> tirx.Stmt:
         """`stmt`, loops over elements, as one nest spread over the threads."""

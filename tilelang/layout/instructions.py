@@ -62,10 +62,12 @@ FAMILY_OF: Final[Mapping[str, Family]] = {
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The instruction and its grid of warps."""
+    """The instruction and its grid of warps. `passed` are the deeper and taller ones before it,
+    each with the first condition that failed."""
 
     atom: Atom
     grid: WarpGrid
+    passed: tuple[tuple[Atom, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,9 @@ def choose_instruction(
     policy: GemmWarpPolicy = GemmWarpPolicy.Square,
 ) -> Chosen | Unsuitable | NoPartition:
     """The first of `usable` that does an `m` x `n` x `k` tile, or what stands in the way."""
+    passed = [
+        (atom, why) for atom in usable if (why := _misfit(atom, m, n, k)) is not None
+    ]  # fmt: skip
     smallest = Unsuitable("k", *(min(getattr(a, d) for a in usable) for d in "mnk"))
     deep = [atom for atom in usable if k % atom.k == 0]
     if not deep:
@@ -116,7 +121,17 @@ def choose_instruction(
     for atom in fitting:
         found = partition_warps(m, n, warps, policy, atom.m, atom.n)
         if isinstance(found, WarpGrid):
-            return Chosen(atom, found)
+            before = usable[: usable.index(atom)]
+            return Chosen(atom, found, tuple(x for x in passed if x[0] in before))
+        passed.append((atom, f"{warps} warps cannot share its {atom.m} x {atom.n} blocks"))
     assert isinstance(found, NoPartition)
     # The last one is the smallest, which would have been the easiest to share.
     return found
+
+
+def _misfit(atom: Atom, m: int, n: int, k: int) -> str | None:
+    """Which size of a tile an instruction does not divide."""
+    for name, size, part in (("K", k, atom.k), ("M", m, atom.m), ("N", n, atom.n)):
+        if size % part:
+            return f"{name} = {size} is no multiple of {part}"
+    return None

@@ -83,6 +83,13 @@ class Gemm(TileOp):
     def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
         if self.instruction == "wgmma":
             return wgmma_gemm(self, ctx)
+        if ctx.capabilities.mma == "wgmma":
+            ctx.passed_over(
+                "gemm", "WGMMA", "T.gemm waits for its products; T.wgmma_gemm leaves them to the "
+                "warp group until T.wait_wgmma",
+            )  # fmt: skip
+        elif ctx.capabilities.mma == "tcgen05":
+            ctx.passed_over("gemm", "tcgen05.mma", "this version generates none")
         return gpu_gemm(self, ctx)
 
 

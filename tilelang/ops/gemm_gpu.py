@@ -13,8 +13,9 @@ go through shared memory. Types and sizes no instruction has are multiplied elem
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
+from tilelang.choices import Rejected
 from tilelang.ir import build, tirx
 from tilelang.ir.device_ops import call, region
 from tilelang.ir.device_rows_mma import mma_name
@@ -22,13 +23,19 @@ from tilelang.ir.gpu_context import STAGE_SCOPE, GpuContext
 from tilelang.ir.homes import FRAGMENT, SHARED
 from tilelang.ir.tile_op import TileRegion
 from tilelang.layout.atoms import Atom
-from tilelang.layout.gemm import GemmWarpPolicy, WarpGrid, accumulator
-from tilelang.layout.instructions import Chosen, Family, choose_instruction, instructions
+from tilelang.layout.gemm import GemmWarpPolicy, NoPartition, WarpGrid, accumulator
+from tilelang.layout.instructions import (
+    Chosen,
+    Family,
+    Unsuitable,
+    choose_instruction,
+    instructions,
+)
 from tilelang.layout.layout import Layout
 from tilelang.layout.swizzle import Tile, make_swizzled_layout
 from tilelang.ops.fill import fill_region
 from tilelang.ops.gemm_operands import Operand, Placed, RegisterTile, held_slots
-from tilelang.ops.gemm_simdgroup import fits, matrix_plan, simdgroup_gemm
+from tilelang.ops.gemm_simdgroup import SIDE, fits, matrix_plan, simdgroup_gemm
 
 if TYPE_CHECKING:
     from tilelang.ops.gemm import Gemm
@@ -38,16 +45,26 @@ def gpu_gemm(op: Gemm, ctx: GpuContext) -> tirx.Stmt:
     """Matrix instructions where there are any for the types and sizes."""
     opaque = matrix_plan(op, ctx.threads, ctx.capabilities)
     if opaque is not None and fits(opaque, op.C.dtype, ctx.capabilities):
+        ctx.chose(
+            "gemm", f"simdgroup_matrix 8x8x8, {opaque.count * opaque.k // SIDE} a simdgroup, "
+            f"by {opaque.grid}",
+        )  # fmt: skip
         return simdgroup_gemm(op, ctx, opaque)
     plan = plan_gemm(op, ctx)
-    if plan is None:
+    if isinstance(plan, Rejected):
+        ctx.chose("gemm", "multiplied element by element, on the ordinary units", rejected=[plan])
         return build.seq([_cleared(op, ctx, op.C), _element_by_element(op, ctx)], ctx.span)
+    count = plan.m_blocks * plan.n_blocks * plan.k_blocks
+    ctx.chose(
+        "gemm", f"{plan.family.name} {plan.atom.shape}, {count} a warp, by {plan.grid}",
+        rejected=[Rejected(atom.shape, why) for atom, why in plan.passed],
+    )  # fmt: skip
     return _Multiply(op, ctx, plan).lower()
 
 
 @dataclass(frozen=True, slots=True)
 class GemmPlan:
-    """The instruction, the grid of warps, and the constant sizes."""
+    """The instruction, the grid of warps, and the constant sizes; `passed` as in `Chosen`."""
 
     family: Family
     atom: Atom
@@ -55,6 +72,7 @@ class GemmPlan:
     m: int
     n: int
     k: int
+    passed: tuple[tuple[Atom, str], ...] = ()
 
     @property
     def m_blocks(self) -> int:
@@ -72,22 +90,39 @@ class GemmPlan:
         return self.k // self.atom.k
 
 
-def plan_gemm(op: Gemm, ctx: GpuContext) -> GemmPlan | None:
-    """How matrix instructions do it; None when they cannot."""
+def plan_gemm(op: Gemm, ctx: GpuContext) -> GemmPlan | Rejected:
+    """How matrix instructions do it, or why they cannot."""
     sizes = [build.int_value(e) for e in (op.m, op.n, op.k)]
     known = [n for n in sizes if n]
     warps, rest = divmod(ctx.threads, ctx.machine.warp)
     family, arch = ctx.machine.family, ctx.machine.arch
-    if len(known) < len(sizes) or family is None or arch is None or rest:
-        return None
+    if family is None or arch is None:
+        return Rejected("matrix instructions", f"there is no table of those of {ctx.target}")
+    if len(known) < len(sizes):
+        return Rejected(family.name, "its sizes are no constants")
+    if rest or not warps:
+        return Rejected(
+            family.name, f"{ctx.threads} threads are no whole warps of {ctx.machine.warp}"
+        )
     m, n, k = known
     usable = instructions(op.A.dtype, op.B.dtype, op.C.dtype, arch, family)
-    if not usable or not warps:
-        return None
+    if not usable:
+        types = op.A.dtype if op.A.dtype == op.B.dtype else f"{op.A.dtype} by {op.B.dtype}"
+        return Rejected(family.name, f"{ctx.target} has none for {types} with {op.C.dtype} sums")
     found = choose_instruction(usable, m, n, k, warps, GemmWarpPolicy(op.policy or 0))
-    if not isinstance(found, Chosen):
-        return None
-    return GemmPlan(family, found.atom, found.grid, m, n, k)
+    match found:
+        case Chosen():
+            return GemmPlan(family, found.atom, found.grid, m, n, k, found.passed)
+        case Unsuitable(what="k"):
+            return Rejected(family.name, f"K = {k} is no multiple of {found.k}")
+        case Unsuitable():
+            return Rejected(
+                family.name, f"{m} x {n} is no whole number of {found.m} x {found.n} blocks"
+            )
+        case NoPartition():
+            return Rejected(family.name, f"{warps} warps cannot share {m} x {n} evenly")
+        case _ as never:
+            assert_never(never)
 
 
 class _Multiply:
@@ -161,6 +196,10 @@ class _Multiply:
         transposed = op.transpose_A if which == "a" else op.transpose_B
         if Operand.lies_right(ctx, operand, plan.atom, plan.grid, which, transposed):
             return operand
+        ctx.chose(
+            "operand", f"`{operand.buffer.name}` goes through shared memory",
+            f"its registers do not lie as {plan.family.name} takes operand {which.upper()}",
+        )  # fmt: skip
         rows, columns = (build.int_value(e) for e in operand.extents[-2:])
         assert rows is not None and columns is not None
         bits = plan.atom.bits

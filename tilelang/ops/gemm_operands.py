@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilelang.choices import Rejected
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import build, tirx
 from tilelang.ir.closed_form import Lifter, divided, lower
@@ -136,7 +137,7 @@ class Operand:
         if held is not None:
             fill = [self._copied(registers, held, k)]
         else:
-            fill = [self._by_matrices(registers, k) or self._one_by_one(registers, k)]
+            fill = [self._from_shared(registers, k)]
         if self._is_rounded():
             fill.append(self._rounded(registers))
         size = ctx.const(count)
@@ -182,15 +183,23 @@ class Operand:
         store = build.store(registers, [r], rounded, span)
         return ctx.unrolled(r, self.blocks * self.atom.slots, store)
 
+    def _from_shared(self, registers: tirx.Buffer, k: tirx.Var) -> tirx.Stmt:
+        why = self._why_no_matrices()
+        if why is None:
+            return self._by_matrices(registers, k)
+        loads, what = self._one_by_one(registers, k)
+        has = self.ctx.capabilities.has_ldmatrix
+        rejected = [Rejected("ldmatrix", why)] if has else []
+        self.ctx.chose("operand", f"`{self.source.buffer.name}` {what}", rejected=rejected)
+        return loads
+
     # --- ldmatrix ---
 
-    def _by_matrices(self, registers: tirx.Buffer, k: tirx.Var) -> tirx.Stmt | None:
-        """One `ldmatrix` for up to four matrices; None where rows are no chunks of 16 bytes."""
+    def _by_matrices(self, registers: tirx.Buffer, k: tirx.Var) -> tirx.Stmt:
+        """One `ldmatrix` for up to four matrices, whose rows are chunks of 16 bytes."""
         wide = CHUNK_BITS // self.bits
         contiguous = self._contiguous(wide)
         transposed = self.along_k != contiguous
-        if contiguous is None or not self._has_matrices(transposed, wide, contiguous):
-            return None
         ctx, span = self.ctx, self.ctx.span
         along = self.atom.shape[self.along_k] // (ROWS if transposed else wide)
         across = self.atom.shape[1 - self.along_k] // ROWS
@@ -221,6 +230,8 @@ class Operand:
         first = build.mul(block, ctx.const(count), span)
         operands = [region(registers, first, count, span), region(home.flat, offset, wide, span)]
         load = build.evaluate(call(name, operands, span=span), span)
+        many = f"{self.blocks // group} a warp and step" if self.blocks > group else "1 a step"
+        ctx.chose("operand", f"`{self.source.buffer.name}` by {name}, {many}")
         return ctx.unrolled(block, self.blocks // group, load)
 
     def _contiguous(self, wide: int) -> int | None:
@@ -233,15 +244,26 @@ class Operand:
                 return dim
         return None
 
-    def _has_matrices(self, transposed: bool, wide: int, contiguous: int) -> bool:
-        if not self.ctx.capabilities.has_ldmatrix or self.bits > 32:
-            return False
-        if (transposed and self.bits != 16) or self.source.buffer in self.ctx.homes.views:
-            return False
+    def _why_no_matrices(self) -> str | None:
+        """What keeps `ldmatrix` from loading the operand."""
+        wide, name = CHUNK_BITS // self.bits, self.source.buffer.name
+        if not self.ctx.capabilities.has_ldmatrix:
+            return f"{self.ctx.target} has none"
+        if self.bits > 32:
+            return f"it moves elements of up to 32 bits, not {self.bits}"
+        contiguous = self._contiguous(wide)
+        if contiguous is None:
+            return f"no {wide} neighbours of `{name}` lie in 16 bytes of its layout"
+        if self.along_k != contiguous and self.bits != 16:
+            return f"K is not the contiguous dimension of `{name}`, and it transposes only 16 bits"
+        if self.source.buffer in self.ctx.homes.views:
+            return f"`{name}` shows another tile in another shape"
         if find_dtype(self.source.dtype).bits != self.bits:
-            return False
+            return f"elements of {self.source.dtype} become others on the way"
         start = self.ctx.analyzer.modular_set(self.source.mins[contiguous - 2])
-        return not (int(start.coeff) % wide or int(start.base) % wide)
+        if int(start.coeff) % wide or int(start.base) % wide:
+            return f"the part of `{name}` may start at no multiple of {wide} elements"
+        return None
 
     def _offset(
         self, lifter: Lifter, home: Home, row: Expr, column: Expr, unit: int = 1
@@ -262,8 +284,8 @@ class Operand:
 
     # --- one by one ---
 
-    def _one_by_one(self, registers: tirx.Buffer, k: tirx.Var) -> tirx.Stmt:
-        """Each register by itself; neighbours together."""
+    def _one_by_one(self, registers: tirx.Buffer, k: tirx.Var) -> tuple[tirx.Stmt, str]:
+        """Each register by itself, neighbours together; and how that reads."""
         ctx, span = self.ctx, self.ctx.span
         spread = Spread.of(self.atom, self.ctx.machine.warp)
         home = self._home()
@@ -303,7 +325,9 @@ class Operand:
         count = ctx.const(spread.lanes)
         kind = "VECTORIZED" if wide else "UNROLLED"
         body = build.loop(lane, count, body, kind=kind, span=span)
-        return ctx.unrolled(block, self.blocks, ctx.unrolled(turn, spread.rounds, body))
+        loads = ctx.unrolled(block, self.blocks, ctx.unrolled(turn, spread.rounds, body))
+        size = self.bits * spread.lanes // 8
+        return loads, f"{size} bytes at a time" if wide else "element by element"
 
     def _starts_at_multiple(self, lanes: int) -> bool:
         start = self.ctx.analyzer.modular_set(self.source.mins[-1])

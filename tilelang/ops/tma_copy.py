@@ -85,6 +85,7 @@ class _Bulk:
         self._check_tensor(pairs[-1][0])
         self._check_start()
         descriptor = self._map(pairs, boxes)
+        self._told(boxes)
         body: list[tirx.Stmt] = []
         if self.loads:
             total = math.prod(self._extents(self.tile)) * self.bits // 8
@@ -96,6 +97,15 @@ class _Bulk:
             ctx.launch.stores = True
             body.append(build.evaluate(call("bulk_commit", [], span=span), span))
         return self._by_leader(build.seq(body, span))
+
+    def _told(self, boxes: _Boxes) -> None:
+        box = " x ".join(map(str, boxes.box))
+        swizzle = f"swizzled by {boxes.swizzle} bytes" if boxes.swizzle else "rows as they are"
+        count = math.prod(boxes.counts)
+        self.ctx.chose(
+            "copy", f"`{self.op.src.buffer.name}` → `{self.op.dst.buffer.name}` by TMA, "
+            f"{count} box{'es' * (count != 1)} of {box}, {swizzle}",
+        )  # fmt: skip
 
     @property
     def bits(self) -> int:

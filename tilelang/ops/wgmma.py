@@ -108,6 +108,12 @@ class _Product:
                     made = self._instruction(sums, a, b, (row, column, step), width)
                     body.append(build.evaluate(made, span))
         body.append(self._alone("wgmma_commit"))
+        shape = f"m{ROWS}n{width}k{self.kind.k}"
+        where = "registers" if isinstance(a, Home) else "shared memory"
+        self.ctx.chose(
+            "gemm", f"WGMMA {shape}, {len(body) - 3} a warp group, by {self.grid}",
+            f"A comes from {where}",
+        )  # fmt: skip
         return build.seq(body, span)
 
     def _instruction(

@@ -124,6 +124,7 @@ class _Apply(ThreadScope):
         if entry is not None and isinstance(entry.layout, Fragment):
             threads = entry.threads or threads
             if entry.layout.shape == shape and Spread.of(entry.layout, threads) is not None:
+                self._told(entry)
                 return entry.layout
         return ordinary(shape, threads, find_dtype(str(buffer.dtype)).bits)
 
@@ -131,8 +132,16 @@ class _Apply(ThreadScope):
         entry = self._entry(buffer)
         found = None if entry is None else entry.layout
         if isinstance(found, Layout) and found.shape == shape and found.map.forms is not None:
+            assert entry is not None
+            self._told(entry)
             return found
         return Layout.row_major(shape)
+
+    def _told(self, entry: Entry) -> None:
+        """What was chosen, for who reads it: a layout takes a while to be put into words."""
+        choices = self._ctx.choices
+        if choices.thorough:
+            choices.chose("layout", f"`{entry.name}`: {entry.short}", entry.span, entry.because)
 
     def _entry(self, buffer: Any) -> Entry | None:
         known = self._buffers.get((str(buffer.name), from_tir(buffer.span)), [])

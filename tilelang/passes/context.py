@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from tilelang.choices import Choices
 from tilelang.ir.spans import TirSpan, calls_of, from_tir
 from tilelang.options import CompileOptions
 from tilelang.target import Capabilities, parse_target
 from tilelang_diagnostics import diagnose
-from tilelang_diagnostics.model import Diagnostic, Span
+from tilelang_diagnostics.model import Diagnostic
 
 if TYPE_CHECKING:
     from tilelang.layouts.layout_map import LayoutMap
@@ -19,22 +20,12 @@ if TYPE_CHECKING:
 DEEPEST: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something a pass chose and why, for who wants to know; no diagnostic."""
-
-    kind: str
-    text: str
-    span: Span | None = None
-    why: str = ""
-
-
 @dataclass(slots=True)
 class PassContext:
     """One compilation: for which target (`cpu`, `cuda:sm_90a`), with which options.
 
     `remarks` collects what the passes found worth telling; `counters` what tests count
-    (proof queries, guards left); `notes` what a trace shows. `layouts` are those inferred for a
+    (proof queries, guards left); `choices` what a trace shows. `layouts` are those inferred for a
     target whose threads cooperate.
     """
 
@@ -42,7 +33,7 @@ class PassContext:
     options: CompileOptions = field(default_factory=CompileOptions)
     remarks: list[Diagnostic] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    choices: Choices = field(default_factory=Choices)
     layouts: LayoutMap | None = None
     deepest: int = DEEPEST  # what num_stages="auto" goes to at most
 
@@ -61,9 +52,11 @@ class PassContext:
 
     def note(self, kind: str, text: str, span: TirSpan = None, why: str = "") -> None:
         """Tell what was chosen, once for each place."""
-        found = Note(kind, text, from_tir(span), why)
-        if found not in self.notes:
-            self.notes.append(found)
+        self.choices.chose(kind, text, from_tir(span), why)
+
+    def passed_over(self, kind: str, way: str, why: str, span: TirSpan = None) -> None:
+        """Tell why a faster way was not taken at a place, before what was is noted there."""
+        self.choices.passed_over(kind, way, why, from_tir(span))
 
     def report(self, code: str, message: str, span: TirSpan, **details: Any) -> None:
         """Record a finding at a node's place in the user's file, once."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from tilelang.ir import build, tirx
 from tilelang.ir.spans import TirSpan
+from tilelang.ir.text_expr import ExprText
 from tilelang.ir.tile_op import TileRegion
-from tilelang.ir.visit import uses, with_body
+from tilelang.ir.visit import collect, uses, with_body
 from tilelang.passes.context import PassContext
 from tilelang.passes.safe_values import safe_values_of
 from tilelang.passes.scoped import ScopedRewriter
@@ -34,6 +35,7 @@ class _Guard(ScopedRewriter):
         self._ctx = ctx
         self._safe = safe_values_of(func)
         self._rounds: list[tirx.Var] = []  # of the sequential loops around
+        self._sizes = collect(func.body, tirx.IntImm) if ctx.choices.thorough else []
 
     def for_(self, s: Any) -> Any:
         sequential = int(s.kind) == int(tirx.ForKind.SERIAL)
@@ -117,13 +119,39 @@ class _Guard(ScopedRewriter):
                 if not self.prover.proves(test):
                     conditions.append(test)
                     self._again(buffer, extent, test, span)
+                    self._kept(buffer, extent, test, span)
         if conditions:
             self._ctx.count("guards", len(conditions))
-            self._ctx.note(
-                "guard", f"accesses of `{buffer.name}` are tested", span,
-                "their indices could not be proved to lie inside",
-            )  # fmt: skip
         return build.all_of(conditions, span)
+
+    def _kept(self, buffer: tirx.Buffer, extent: tirx.Expr, test: Any, span: TirSpan) -> None:
+        """Tell of a guard: what could not be proved, and which promise would prove it."""
+        if not self._ctx.choices.thorough:
+            return
+        shown = ExprText().expr(test)
+        promise = self._promise(extent, test)
+        if promise is not None:
+            why = f"with `T.assume({promise})` it would be proved"
+        elif build.int_value(extent) is not None:
+            why = "it does not hold for every iteration and block"
+        else:
+            why = "it could not be proved"
+        self._ctx.note("guard", f"`{buffer.name}` is tested: `{shown}`", span, why)
+
+    def _promise(self, extent: tirx.Expr, test: Any) -> str | None:
+        """The weakest promise on the extent that proves a test, if one of its sizes does."""
+        if not isinstance(extent, tirx.Var):
+            return None
+        dtype = build.dtype_of(extent)
+        found = {build.int_value(e) or 0 for e in collect(test, tirx.IntImm)}
+        found |= {build.int_value(e) or 0 for e in self._sizes}
+        for size in sorted(n for n in found if n > 1):
+            rest = tirx.FloorMod(extent, build.const(size, dtype))
+            promised = tirx.EQ(rest, build.const(0, dtype))
+            with self.prover.under(promised):
+                if self.prover.proves(test):
+                    return f"{extent.name} % {size} == 0"
+        return None
 
     def _again(self, buffer: tirx.Buffer, extent: tirx.Expr, test: Any, span: TirSpan) -> None:
         """Say that a test comes back in every round of a loop."""

@@ -95,10 +95,14 @@ def _note(barrier: Barrier, first: Access, second: Access, ctx: PassContext) -> 
     who = f"{barrier.count} threads" if barrier.count else who
     then = "read" if second.kind == "read" else "written"
     before = "reads" if first.kind == "read" else "writes"
-    place = from_tir(first.span)
+    place, here = from_tir(first.span), from_tir(second.span)
     where = "" if place is None else f" in line {place.line}"
     text = f"{who} wait before `{second.name}` is {then}"
-    ctx.note("barrier", text, second.span, f"another thread {before} `{first.name}`{where}")
+    places = ((place, f"{before} `{first.name}`"), (here, f"`{second.name}` is {then}"))
+    ctx.choices.chose(
+        "barrier", text, here, f"another thread {before} `{first.name}`{where}",
+        tuple((span, said) for span, said in places if span is not None),
+    )  # fmt: skip
 
 
 def _report(found: Unordered, ctx: PassContext) -> None:

@@ -25,6 +25,7 @@ from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
 # PTX ISA, cp.async: bytes of one instruction.
 WIDTHS: Final = (4, 8, 16)
 _SHARED: Final = ("shared", "shared.dyn")
+_NOTHING_BESIDE: Final = "in no T.Pipelined loop, so that nothing would run beside it"
 
 
 def lower_async_copies(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
@@ -61,12 +62,16 @@ class _Lower(ScopedRewriter):
         return body
 
     def for_(self, s: Any) -> Any:
-        if not self._marked or int(s.kind) != int(tirx.ForKind.VECTORIZED):
+        if int(s.kind) != int(tirx.ForKind.VECTORIZED):
             return super().for_(s)
+        if not self._marked:
+            self._plain(s)
+            return s
         return self._tried(s, lambda: self._vector(s))
 
     def store(self, s: Any) -> Any:
         if not self._marked or str(s.buffer.scope()) not in _SHARED:
+            self._plain(s)
             return s
         return self._tried(s, lambda: self._copied(s, 1, s.span))
 
@@ -75,7 +80,31 @@ class _Lower(ScopedRewriter):
             return make()
         except _StaysSynchronous as why:
             self._reasons[str(why)] = why.help
+            self._plain(s, str(why))
             return s
+
+    def _plain(self, s: Any, why: str | None = None) -> None:
+        """Tell of a copy that waits, `why` if it was to be asynchronous."""
+        count = build.int_value(s.extent) if isinstance(s, tirx.For) else 1
+        for store in [s] if isinstance(s, tirx.BufferStore) else collect(s, tirx.BufferStore):
+            source = _moved(store.value)
+            if source is None or count is None:
+                continue
+            scopes = str(source.scope()), str(store.buffer.scope())
+            if not any(scope in ("global", *_SHARED) for scope in scopes):
+                continue
+            into = scopes[0] == "global" and scopes[1] in _SHARED
+            if into and self._ctx.capabilities.has_cp_async:
+                self._ctx.passed_over("copy", "cp.async", why or _NOTHING_BESIDE, store.span)
+            wide = store.buffer if scopes[1] in ("global", *_SHARED) else source
+            bits = count * find_dtype(str(wide.dtype)).bits
+            size = f"{bits // 8} byte{'s' * (bits != 8)}" if bits % 8 == 0 else f"{bits} bits"
+            converts = str(source.dtype) != str(store.buffer.dtype)
+            self._ctx.note(
+                "copy", f"`{source.name}` → `{store.buffer.name}`"
+                f"{' through registers' * into}, {size} at a time", store.span,
+                f"{source.dtype} becomes {store.buffer.dtype}" if converts else "",
+            )  # fmt: skip
 
     def _vector(self, loop: Any) -> Any:
         count = build.int_value(loop.extent)
@@ -149,11 +178,23 @@ class _Lower(ScopedRewriter):
             _run(value.source, list(value.indices), count, value.span or span),
             *([] if predicate is None else [predicate]),
         ]
-        why = "as wide as an instruction gets" if size == WIDTHS[-1] else (
-            f"{size} bytes are what a thread moves together here"
-        )  # fmt: skip
-        self._ctx.note("copy", f"cp.async of {size} bytes from `{value.source.name}`", span, why)
+        moved = f"`{value.source.name}` → `{s.buffer.name}`"
+        why = "as wide as it gets" if size == WIDTHS[-1] else ""
+        self._ctx.note("copy", f"{moved} by cp.async, {size} bytes at a time", span, why)
         return build.evaluate(call("cp_async", operands, span=span, bytes=size), span)
+
+
+def _moved(value: Any) -> Any | None:
+    """The buffer that a value comes from unchanged but for its type."""
+    while True:
+        if isinstance(value, tirx.Cast):
+            value = value.value
+        elif is_lazy_select(value):
+            value = value.args[1]
+        elif isinstance(value, tirx.Select):
+            value = value.true_value
+        else:
+            return value.source if isinstance(value, tirx.TensorLoad) else None
 
 
 def _how_to_promise(source: Any) -> str | None:

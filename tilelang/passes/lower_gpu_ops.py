@@ -13,6 +13,7 @@ from typing import Any, Final
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call, op_of_call, region
 from tilelang.ir.gpu_context import GpuContext, LaunchNeeds
+from tilelang.ir.homes import FRAGMENT, SHARED
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.tile_op import Refused, TileRegion, called_op
 from tilelang.ir.visit import Rewriter, collect, with_body
@@ -48,6 +49,7 @@ def _named(e: Any) -> list[int]:
     return [] if number is None else [number]
 
 
+_OUT_OF_REGISTERS: Final = tuple((FRAGMENT, scope) for scope in SHARED)
 # Memory of which each thread has its own: what works on it, every thread does for itself.
 OWN: Final = ("local", "local.var")
 
@@ -132,7 +134,18 @@ class _Lower(ThreadScope):
         return made.lower(self._context(s.span))
 
     def _unheeded(self, copy: Copy, span: TirSpan) -> None:
-        """What a copy asks for and does not get."""
+        """What a copy asks for and does not get, and what it could ask for."""
+        scopes = {copy.src.scope, copy.dst.scope}
+        if self._ctx.capabilities.has_tma and "global" in scopes and scopes & set(SHARED):
+            self._ctx.passed_over(
+                "copy", "TMA", "the threads make T.copy themselves; T.tma_copy is left to the copy "
+                "engine, and names the barrier to wait at", span,
+            )  # fmt: skip
+        if self._ctx.capabilities.has_tma and (copy.src.scope, copy.dst.scope) in _OUT_OF_REGISTERS:
+            self._ctx.passed_over(
+                "copy", "stmatrix", "each thread stores the elements that it holds: this version "
+                "has no copies by stmatrix", span,
+            )  # fmt: skip
         wish, target = copy.prefer_instruction, self._ctx.target
         if wish == "tma":
             tma = self._ctx.capabilities.has_tma
@@ -211,7 +224,7 @@ class _Lower(ThreadScope):
             machine=self._machine, capabilities=self._ctx.capabilities,
             threads=self.threads.count, thread=self.threads.number(span), homes=self.homes,
             layout=self._layout, counters=dict(self.counters), bindings=dict(self.bindings),
-            launch=self.needs, leader=self.leader,
+            launch=self.needs, leader=self.leader, choices=self._ctx.choices,
         )  # fmt: skip
 
 

@@ -39,10 +39,25 @@ def automatic_depth(
         if limit is None or budget.bytes(plans[stages]) <= limit:
             chosen = stages
             break
+    _told(loop, chosen, plans, budget, limit, ctx)
     ctx.counters["automatic stages"] = max(chosen, ctx.counters.get("automatic stages", 0))
     if limit is not None:
         _remark(loop, chosen, plans, budget, limit, ctx)
     return chosen
+
+
+def _told(
+    loop: Any, chosen: int, plans: Mapping[int, Schedule], budget: _Budget, limit: int | None,
+    ctx: PassContext,
+) -> None:  # fmt: skip
+    """Why the automatic depth is no deeper."""
+    if chosen == DEEPEST:
+        why = "more hide no more of the latency of memory"
+    elif chosen < ctx.deepest and limit is not None:
+        why = f"they need {budget.bytes(plans[chosen + 1])} of {limit} bytes of shared memory"
+    else:
+        why = "shared memory that lowering needs for itself would not fit beside them"
+    ctx.passed_over("pipeline", f"{chosen + 1} stages", why, loop.span)
 
 
 def _remark(

@@ -26,6 +26,7 @@ from typing import Any
 
 from tilelang.analysis.next_touches import next_touches
 from tilelang.analysis.schedule import Schedule, Step, Surroundings, needed_binds, plan_pipeline
+from tilelang.analysis.tile_effects import unwrapped
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.spans import TirSpan, from_tir
@@ -91,12 +92,31 @@ class _Pipeline(Rewriter):
         schedule = plan_pipeline(s, stages, around)
         if stages > 1:
             self._remark(schedule, s)
+        else:
+            self._kept_in_step(schedule)
         if schedule.depth == 0:
+            self._ctx.note(
+                "pipeline", f"the loop over `{s.loop_var.name}` copies nothing ahead", s.span,
+                schedule.reason,
+            )  # fmt: skip
             return super().for_(s)
         for buffer, count in schedule.versions.items():
             self.versions[buffer] = max(count, self.versions.get(buffer, 1))
         self._ctx.count("pipelined loops")
+        kept = ", ".join(f"`{b.name}` x {n}" for b, n in schedule.versions.items())
+        ahead = f"{schedule.depth} iteration{'s' * (schedule.depth > 1)} ahead"
+        self._ctx.note(
+            "pipeline", f"the loop over `{s.loop_var.name}` copies {ahead}", s.span,
+            f"versions: {kept}" if kept else "",
+        )  # fmt: skip
         return _Emitter(self, s, schedule).loop()
+
+    def _kept_in_step(self, schedule: Schedule) -> None:
+        for step in schedule.steps:
+            copy = unwrapped(step.stmt)
+            if self._ctx.capabilities.has_cp_async and called_op(copy) == "copy":
+                why = "num_stages asks for one stage: nothing would run beside it"
+                self._ctx.passed_over("copy", "cp.async", why, copy.span)
 
     def _stages(self, s: Any, around: Surroundings) -> int:
         said = s.annotations.get(attrs.NUM_STAGES, 0)
@@ -116,6 +136,8 @@ class _Pipeline(Rewriter):
     def _remark(self, schedule: Schedule, loop: Any) -> None:
         place = from_tir(loop.span)
         for refusal in schedule.refusals:
+            span = unwrapped(refusal.stmt).span
+            self._ctx.passed_over("copy", "asynchronous", refusal.reason, span)
             self._ctx.report(
                 "TL508",
                 f"a copy of this pipeline waits for its data: {refusal.reason}",

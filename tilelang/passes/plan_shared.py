@@ -139,10 +139,17 @@ class _Launches(Rewriter):
                 if start < at + other.bytes() and at < start + tile.bytes()
             ]  # fmt: skip
             if shared:
+                where = f"lies where {' and '.join(shared)} was"
                 self._ctx.note(
-                    "memory", f"`{tile.name}` lies where {' and '.join(shared)} was",
+                    "memory", f"`{tile.name}` ({_size(tile)}) {where}",
                     tile.life.buffer.span, "they are never needed at the same time",
                 )  # fmt: skip
+        apart = place(tiles, share=False).total
+        if found.total < apart:
+            self._ctx.note(
+                "memory", f"tiles that share places save {apart - found.total} bytes", None,
+                f"{found.total} instead of {apart} bytes of shared memory a block",
+            )  # fmt: skip
 
     def _option(self, key: PassConfigKey) -> bool:
         return bool(self._ctx.options[key])

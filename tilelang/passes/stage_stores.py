@@ -14,6 +14,7 @@ place: no block takes more memory than before.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from tilelang.analysis.tile_effects import effects_of, unwrapped
@@ -94,6 +95,25 @@ class _Stage(ScopedRewriter):
 
     def _staged(self, s: Any, room: int) -> Any | None:
         """A copy in two; None for any other statement, and where nothing is gained."""
+        why = ""
+
+        def not_staged(reason: str) -> None:
+            nonlocal why
+            why = reason
+
+        made = self._tried(s, room, not_staged)
+        copy = unwrapped(s)
+        if why:
+            self._ctx.passed_over("copy", "through shared memory", why, copy.span)
+        elif made is not None:
+            name = TileRegion.of(copy.value.args[0]).buffer.name
+            self._ctx.note(
+                "copy", f"`{name}` leaves by way of shared memory", copy.span,
+                "a warp then fills whole rows of the tensor instead of parts of sectors",
+            )  # fmt: skip
+        return made
+
+    def _tried(self, s: Any, room: int, no: Callable[[str], None]) -> Any | None:
         copy = unwrapped(s)
         if called_op(copy) != "copy" or _says_how(copy):
             return None
@@ -109,10 +129,15 @@ class _Stage(ScopedRewriter):
         shape, bits = home.shape, find_dtype(dst.dtype).bits
         wide = max(1, _WIDEST // bits)
         vectors, rest = divmod(math.prod(shape), wide * self._threads)
-        if not vectors or rest or math.prod(shape) * bits > room:
-            return None
-        if not self._is_aligned(dst, shape, wide) or not _is_narrow(layout, self._threads, bits):
-            return None
+        if not _is_narrow(layout, self._threads, bits):
+            return no("a warp fills whole sectors of the tensor as it is")
+        if not vectors or rest:
+            return no(f"the tile is no multiple of 16 bytes for each of {self._threads} threads")
+        if math.prod(shape) * bits > room:
+            needed, there = math.prod(shape) * bits // 8, room // 8
+            return no(f"the tile takes {needed} bytes, and operands leave {there}")
+        if not self._is_aligned(dst, shape, wide):
+            return no(f"rows of `{dst.buffer.name}` are not known to begin at 16 bytes")
         return self._in_two(s, copy, home, dst, loop_layout(shape, self._threads, wide))
 
     def _is_aligned(self, dst: TileRegion, shape: tuple[int, ...], wide: int) -> bool:

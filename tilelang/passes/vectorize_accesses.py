@@ -52,6 +52,7 @@ class _Vectorize(ScopedRewriter):
         super().__init__(func)
         self._ctx = ctx
         self._asynchronous = False
+        self._why = ""  # vectors are not wider
 
     def for_(self, s: Any) -> Any:
         if int(s.kind) != int(tirx.ForKind.VECTORIZED):
@@ -63,13 +64,25 @@ class _Vectorize(ScopedRewriter):
         if self._asynchronous and self._gathers_words(body, s.loop_var):
             return self._unrolled(s)  # each word by an instruction that does not wait
         width = extent & -extent  # the largest power of two that divides it
+        why = "" if extent == width else f"{extent} elements are no whole vectors of {2 * width}"
+        self._why = why or f"a thread has {_elements(extent)} of a row"
         while width > 1:
+            why = self._why
             found = self._at_width(s, body, extent, width)
             if found is not None:
                 self._ctx.count(f"vector loops of {width}")
+                self._narrow(body, width, why)
                 return found
             width //= 2
+        self._narrow(body, 1, self._why)
         return self._staged(s, body, extent) or self._unrolled(s)
+
+    def _narrow(self, body: Any, width: int, why: str) -> None:
+        """Say why accesses are not as wide as there are."""
+        for store in collect(body, tirx.BufferStore):
+            bits = parse(str(store.buffer.dtype)).bits
+            if width * bits < MAX_BYTES * 8:
+                self._ctx.passed_over("copy", f"{MAX_BYTES} bytes at a time", why, store.span)
 
     def _gathers_words(self, body: Any, var: Any) -> bool:
         """Whether elements wide enough for `cp.async` lie apart in a tensor."""
@@ -157,7 +170,9 @@ class _Vectorize(ScopedRewriter):
         self.prover.bind_range(var, build.const(0, dtype), build.const(width, dtype))
         same = _Uniform(self.prover, var, width)
         body = same.any(body)
-        if not _Legal(self.prover, var, width).block(body):
+        legal = _Legal(self.prover, var, width)
+        if not legal.block(body):
+            self._why = legal.why
             return None
         loop = build.loop(
             var, build.const(width, dtype, span), body, kind="VECTORIZED",
@@ -169,10 +184,15 @@ class _Vectorize(ScopedRewriter):
 
 
 class _Legal:
-    """Whether vectors of `width` iterations of `var` are legal."""
+    """Whether vectors of `width` iterations of `var` are legal; `why` says what speaks against."""
 
     def __init__(self, prover: Any, var: Any, width: int) -> None:
         self._prover, self._var, self._width = prover, var, width
+        self.why = ""
+
+    def _not(self, why: str) -> bool:
+        self.why = self.why or why
+        return False
 
     def block(self, body: Any) -> bool:
         stored = [s.buffer for s in collect(body, tirx.BufferStore)]
@@ -181,12 +201,13 @@ class _Legal:
     def _statement(self, s: Any, stored: Sequence[Any]) -> bool:
         if isinstance(s, tirx.IfThenElse):
             if uses(s.condition, [self._var]):
-                return False
+                return self._not("an edge may lie between elements that would move together")
             return all(self._statement(i, stored) for i in statements(s.then_case))
         in_memory = _in_memory(s.buffer)
         step = self.step(s.buffer, s.indices)
         if in_memory and step != 1:
-            return False  # all lanes would write one element, or scatter
+            # All lanes would write one element, or scatter.
+            return self._not(f"neighbours lie apart in `{s.buffer.name}`")
         if step == 1 and not self._aligned(s.buffer, s.indices, in_memory):
             return False
         return all(self._load(e, stored, s) for e in _loads(s.value))
@@ -199,7 +220,7 @@ class _Legal:
         if step is None or step not in (0, 1):
             return True  # gathered element by element
         if any(buffer.same_as(b) for b in stored) and not self._same_place(e, s):
-            return False  # a later lane may read what an earlier one wrote
+            return self._not("a later element may read what an earlier one has written")
         return step == 0 or self._aligned(buffer, e.indices, True)
 
     def _same_place(self, e: Any, s: Any) -> bool:
@@ -219,11 +240,11 @@ class _Legal:
         dtype = parse(str(buffer.dtype))
         shared = per_byte(dtype)
         if shared > 1 and self._width % shared:
-            return False
+            return self._not(f"{shared} elements of `{buffer.name}` share a byte")
         bits = dtype.bits * dtype.lanes
         lanes = min(self._width, max(1, MAX_BYTES * 8 // bits))
         if lanes * bits % 8 or (not required and shared == 1):
-            return not required
+            return not required or self._not(f"elements of `{buffer.name}` are no whole bytes")
         analyzer = self._prover.analyzer
         coefficient, base = 0, 0
         start = {self._var: build.const(0, build.dtype_of(self._var))}
@@ -232,7 +253,14 @@ class _Legal:
             known = analyzer.modular_set(analyzer.simplify(tirx.Mul(*_matched(first, stride))))
             coefficient = _gcd(coefficient, int(known.coeff))
             base += int(known.base)
-        return coefficient % lanes == 0 and base % lanes == 0
+        if coefficient % lanes == 0 and base % lanes == 0:
+            return True
+        known = _elements(max(1, _gcd(_gcd(coefficient, base), lanes)))
+        return self._not(f"places in `{buffer.name}` are known to be multiples of {known} only")
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'s' * (count != 1)}"
 
 
 class _Restored(Rewriter):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import Any, Final
 
 from tilelang_diagnostics import Diagnostic, Severity
-from tilelang_trace.model import Decision, Line
+from tilelang_trace.model import Decision
 
 # What kind of decision a remark of the catalogue is.
 _KINDS: Final = {
@@ -32,34 +30,6 @@ _COUNTED: Final = {
 }  # fmt: skip
 
 
-# Instructions that a statement of tiles was lowered to.
-_CHOSEN: Final = re.compile(
-    r"\bT\.((?:mma|wgmma|mfma|wmma|tcgen05|simdgroup|tma|ldmatrix|stmatrix)_\w+)\("
-)
-
-
-def chosen_instructions(before: Iterable[Line], after: Iterable[Line]) -> tuple[Decision, ...]:
-    """Which special instructions stand in a program that were not there before, by statement."""
-    known = {(m[1], x.span) for x in before for m in _CHOSEN.finditer(x.text)}
-    tiles = {x.span: x.text.strip() for x in before if x.text.strip().startswith("T.")}
-    found: dict[tuple[str, Any], None] = {}
-    for line in after:
-        for match in _CHOSEN.finditer(line.text):
-            if (match[1], line.span) not in known:
-                found[match[1], line.span] = None
-    return tuple(
-        Decision("matrix" if "mm" in name else "copy", f"{_short(tiles.get(span))} uses {name}",
-                 "", span)
-        for name, span in found
-    )  # fmt: skip
-
-
-def _short(text: str | None) -> str:
-    if text is None:
-        return "the statement"
-    return text if len(text) <= 60 else f"{text[:57]}…"
-
-
 class Decisions:
     """Remembers what a context held, to tell what came since."""
 
@@ -73,10 +43,12 @@ class Decisions:
         if context is None:
             return (), ()
         remarks = tuple(context.remarks[self._remarks :])
-        notes = getattr(context, "notes", [])
+        notes = context.choices.notes
         found = [
-            Decision(note.kind, note.text, note.why, note.span) for note in notes[self._notes :]
-        ]
+            Decision(note.kind, note.text, note.why, note.span,
+                     tuple((r.way, r.why) for r in note.rejected), note.places)
+            for note in notes[self._notes :]
+        ]  # fmt: skip
         found += [
             Decision(_KINDS.get(d.code, "remark"), d.message, d.help or "", d.span)
             for d in remarks if d.severity is not Severity.ERROR

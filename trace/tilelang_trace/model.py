@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from tilelang.choices import Rejected, said
 from tilelang_diagnostics import Diagnostic, Frame, Span
 
 CodeKind = Literal["source", "ptx", "sass"]
@@ -32,12 +33,23 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Something the compiler chose, and why: a barrier and its hazard, a copy instruction, a guard
-    that stays, memory that is shared."""
+    that stays, memory that is shared.
+
+    `rejected` are the faster ways, each with the condition that failed first; `places` are others
+    it has to do with, and what is there.
+    """
 
     kind: str
     text: str
     why: str = ""
     span: Span | None = None
+    rejected: tuple[tuple[str, str], ...] = ()
+    places: tuple[tuple[Span, str], ...] = ()
+
+    @property
+    def said(self) -> str:
+        """All of it in one line, as everywhere else."""
+        return said(self.text, self.why, tuple(Rejected(*pair) for pair in self.rejected))
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,9 @@ class Writer:
             "phase": step.phase, "attempt": step.attempt, "resident": step.resident,
             "lines": [self._line(line) for line in step.lines],
             "decisions": [
-                {"kind": d.kind, "text": d.text, "why": d.why, "span": self._place(d.span)}
+                {"kind": d.kind, "text": d.text, "why": d.why, "span": self._place(d.span),
+                 "rejected": [list(r) for r in d.rejected],
+                 "places": [[self._place(span), text] for span, text in d.places]}
                 for d in step.decisions
             ],
             "remarks": [to_json(d) for d in step.remarks],
@@ -278,9 +280,14 @@ class _Reader:
 
     def _step(self, record: Mapping[str, Any]) -> Step:
         decisions = tuple(
-            Decision(d["kind"], d["text"], d["why"], self._place(d["span"]))
+            Decision(
+                d["kind"], d["text"], d["why"], self._place(d["span"]),
+                tuple((way, why) for way, why in d.get("rejected", ())),
+                tuple((span, text) for place, text in d.get("places", ())
+                      if (span := self._place(place)) is not None),
+            )
             for d in record.get("decisions", ())
-        )
+        )  # fmt: skip
         return Step(
             record["name"], tuple(self._line(x) for x in record["lines"]), record["seconds"],
             record["reason"], record.get("phase", ""), record.get("attempt", 0),

@@ -16,7 +16,7 @@ from tilelang.target import Target
 from tilelang.version import VERSION
 from tilelang_diagnostics import CompileError, Diagnostic, Severity, SourceMap
 from tilelang_trace.columns import columns_of, layout_shots, resources_of, source_alone
-from tilelang_trace.decisions import Decisions, chosen_instructions
+from tilelang_trace.decisions import Decisions
 from tilelang_trace.model import (
     Code,
     Failure,
@@ -108,8 +108,6 @@ class Recorder:
         self.running = None
         decided, remarks = self._decisions.since(context)
         lines = self._lines(func)
-        if self.steps and lines is not self.steps[-1].lines:
-            decided += chosen_instructions(self.steps[-1].lines, lines)
         self._add(Step(
             name, lines, seconds, _reason(name), phase_of(name), self._attempt,
             _resident(), decided, remarks, self._symbols,

@@ -106,9 +106,8 @@ def _header(step: Step, changes: Difference) -> Text:
 
 def _decision(found: Decision) -> Text:
     place = "" if found.span is None else f"{_short(found.span.file)}:{found.span.line}  "
-    why = f" ({found.why})" if found.why else ""
     return Text.assemble(
-        ("   ● ", "bold blue"), (f"{found.kind}: ", "bold"), plain(f"{place}{found.text}{why}")
+        ("   ● ", "bold blue"), (f"{found.kind}: ", "bold"), plain(f"{place}{found.said}")
     )
 
 

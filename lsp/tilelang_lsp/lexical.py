@@ -1,0 +1,321 @@
+"""Which binding does each name of a text mean, by Python's rules of scope?
+
+    from pkg.ops import double            binding `double`, of the name `double` of `pkg.ops`
+    def kernel(A, scale): double(A, by=scale)     uses it; calls it with the keyword `by`
+
+Nothing is looked up in other files here: `crossing.py` follows the imports.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import replace
+
+from tilelang_diagnostics import Span
+from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.names import (
+    Binding,
+    BindingKind,
+    Chain,
+    Mention,
+    NamedCall,
+    Names,
+    Origin,
+    Scope,
+    ScopeKind,
+)
+
+
+def parse(text: str) -> ast.Module | None:
+    """The tree of a text, None if there is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def names_of(path: str, text: str, tree: ast.Module) -> Names:
+    """All names of a text. Raises RecursionError where it nests too deeply."""
+    lines = split_lines(text)
+    module = Scope("module", "", None, (0, 0), (1, len(lines)))
+    reader = _Reader(path, lines, Names(path, module, [module]))
+    for statement in tree.body:
+        reader.visit(statement, module)
+    reader.resolve()
+    return reader.names
+
+
+class _Reader:
+    """Collects bindings on the way; what names mean is known only at the end."""
+
+    def __init__(self, path: str, lines: tuple[str, ...], names: Names) -> None:
+        self.path, self.lines, self.names = path, lines, names
+        self.loads: list[tuple[str, Span, Scope]] = []
+
+    def resolve(self) -> None:
+        for name, span, scope in self.loads:
+            found = self._home(scope, name).find(name)
+            if found is not None:
+                found.uses.append(span)
+            else:
+                self.names.free.setdefault(name, []).append((span, scope))
+
+    def visit(self, node: ast.AST, scope: Scope) -> None:
+        """One node and all below it."""
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._function(node, scope)
+            case ast.ClassDef():
+                self._class(node, scope)
+            case ast.Lambda(args=args, body=body):
+                inner = self._scope("function", "<lambda>", scope, node)
+                self._arguments(args, scope, inner)
+                self.visit(body, inner)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                self._comprehension(node, scope)
+            case ast.Name(id=name, ctx=ast.Load()):
+                self.loads.append((name, self._span(node, len(name)), scope))
+            case ast.Name(id=name):
+                self._bind(scope, name, self._span(node, len(name)))
+            case ast.NamedExpr(target=target, value=value):
+                home = next(s for s in scope.around() if s.kind != "comprehension")
+                self._bind(home, target.id, self._span(target, len(target.id)))
+                self.visit(value, scope)
+            case ast.Import() | ast.ImportFrom():
+                self._import(node, scope)
+            case ast.Global(names=names):
+                scope.elsewhere.update(dict.fromkeys(names, "global"))
+            case ast.Nonlocal(names=names):
+                scope.elsewhere.update(dict.fromkeys(names, "nonlocal"))
+            case ast.Attribute():
+                self._attribute(node, scope)
+            case ast.Call():
+                self._call(node, scope)
+            case _:
+                self._named_part(node, scope)
+                self._exports(node, scope)
+                for child in ast.iter_child_nodes(node):
+                    self.visit(child, scope)
+
+    def _named_part(self, node: ast.AST, scope: Scope) -> None:
+        """Names that are bound by a text and no node of their own."""
+        match node:
+            case ast.ExceptHandler(name=str(name)):
+                line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
+                found = re.search(rf"\bas\s+({re.escape(name)})\b", line)
+                if found is not None:
+                    start = found.start(1) + 1
+                    self._bind(scope, name, self._at(node.lineno, start, len(name)))
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                self._bind(scope, name, self._ending(node, len(name)))
+            case _:
+                pass
+
+    def _exports(self, node: ast.AST, scope: Scope) -> None:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List() | ast.Tuple()):
+                found = self.names.exports = []
+                for item in node.value.elts:  # type: ignore[attr-defined]
+                    if isinstance(item, ast.Constant) and isinstance(item.value, str):
+                        span = self._span(item, len(item.value) + 1)
+                        found.append((item.value, replace(span, column=span.column + 1)))
+            case _:
+                pass
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator, scope)
+        span = self._defined(node)
+        binding = self._bind(scope, node.name, span, _function_kind(node))
+        inner = self._scope("function", node.name, scope, node)
+        said = node.args
+        binding.parameters = tuple(a.arg for a in (*said.args, *said.kwonlyargs))
+        binding.inner, binding.whole = inner, self._whole(node)
+        self._arguments(said, scope, inner)
+        if node.returns is not None:
+            self.visit(node.returns, scope)
+        for statement in node.body:
+            self.visit(statement, inner)
+
+    def _arguments(self, said: ast.arguments, around: Scope, inner: Scope) -> None:
+        for default in (*said.defaults, *said.kw_defaults):
+            if default is not None:
+                self.visit(default, around)
+        extra = [a for a in (said.vararg, said.kwarg) if a is not None]
+        for argument in (*said.posonlyargs, *said.args, *said.kwonlyargs, *extra):
+            if argument.annotation is not None:
+                self.visit(argument.annotation, around)
+            self._bind(inner, argument.arg, self._span(argument, len(argument.arg)), "parameter")
+
+    def _class(self, node: ast.ClassDef, scope: Scope) -> None:
+        for part in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(part, scope)
+        binding = self._bind(scope, node.name, self._defined(node), "class")
+        binding.whole = self._whole(node)
+        inner = self._scope("class", node.name, scope, node)
+        for statement in node.body:
+            self.visit(statement, inner)
+
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
+    ) -> None:
+        inner = self._scope("comprehension", "", scope, node)
+        for number, part in enumerate(node.generators):
+            self.visit(part.iter, inner if number else scope)
+            self.visit(part.target, inner)
+            for condition in part.ifs:
+                self.visit(condition, inner)
+        if isinstance(node, ast.DictComp):
+            self.visit(node.key, inner)
+            self.visit(node.value, inner)
+        else:
+            self.visit(node.elt, inner)
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        if isinstance(node, ast.ImportFrom):
+            self._import_from(node, scope)
+            return
+        for alias in node.names:
+            first, _, rest = alias.name.partition(".")
+            if alias.asname is not None:
+                span = self._ending(alias, len(alias.asname))
+                origin = Origin(alias.name)
+                self._bind(scope, alias.asname, span, "import", origin, True)
+                self._mention(self._span(alias, len(alias.name)), alias.name, origin)
+            else:
+                span = self._span(alias, len(first))
+                self._bind(scope, first, span, "import", Origin(first))
+                if rest:
+                    self._mention(self._span(alias, len(alias.name)), alias.name,
+                                  Origin(alias.name))  # fmt: skip
+
+    def _import_from(self, node: ast.ImportFrom, scope: Scope) -> None:
+        module, level = node.module or "", node.level
+        line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
+        column = self._column(node.lineno, node.col_offset)
+        said = re.compile(rf"from\s*\.*\s*({re.escape(module)})(?=\s|$)").match(line, column - 1)
+        if said is not None and module:
+            self._mention(self._at(node.lineno, said.start(1) + 1, len(module)), module,
+                          Origin(module, level))  # fmt: skip
+        for alias in node.names:
+            origin = Origin(module, level, alias.name)
+            if alias.name == "*":
+                self.names.stars.append(Origin(module, level))
+            elif alias.asname is not None:
+                span = self._ending(alias, len(alias.asname))
+                again = alias.asname == alias.name
+                self._bind(scope, alias.asname, span, "import", origin, not again)
+                self._mention(self._span(alias, len(alias.name)), alias.name, origin)
+            else:
+                self._bind(scope, alias.name, self._span(alias, len(alias.name)), "import", origin)
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> None:
+        parts: list[Span] = []
+        names: list[str] = []
+        base: ast.expr = node
+        while isinstance(base, ast.Attribute):
+            parts.append(self._ending(base, len(base.attr)))
+            names.append(base.attr)
+            base = base.value
+        self.visit(base, scope)
+        if isinstance(base, ast.Name):
+            root = self._span(base, len(base.id))
+            self.names.chains.append(Chain(root, tuple(parts[::-1]), tuple(names[::-1]), scope))
+
+    def _call(self, node: ast.Call, scope: Scope) -> None:
+        for child in ast.iter_child_nodes(node):
+            self.visit(child, scope)
+        match node.func:
+            case ast.Name(id=name):
+                span = self._span(node.func, len(name))
+            case ast.Attribute(attr=name):
+                span = self._ending(node.func, len(name))
+            case _:
+                return
+        words = tuple(
+            (word.arg, self._span(word, len(word.arg)))
+            for word in node.keywords if word.arg is not None
+        )  # fmt: skip
+        self.names.calls.append(NamedCall(span, name, words, scope))
+
+    def _bind(
+        self, scope: Scope, name: str, span: Span, kind: BindingKind | None = None,
+        origin: Origin | None = None, renamed: bool = False,
+    ) -> Binding:  # fmt: skip
+        home = self._home(scope, name)
+        known = home.bindings.get(name)
+        if known is None:
+            plain: BindingKind = "constant" if home.kind == "module" else "variable"
+            known = home.bindings[name] = Binding(name, home, kind or plain)
+            known.origin, known.renamed = origin, renamed
+        elif kind is not None and known.kind in ("constant", "variable"):
+            known.kind = kind
+        if known.origin is None and origin is not None:  # `except ImportError: f = None`
+            known.origin, known.renamed, known.kind = origin, renamed, "import"
+        known.bound.append(span)
+        return known
+
+    def _home(self, scope: Scope, name: str) -> Scope:
+        """The scope where a name is bound that is bound in `scope`."""
+        said = scope.elsewhere.get(name)
+        if said == "global":
+            return self.names.module
+        if said == "nonlocal":
+            for around in scope.around():
+                if around is not scope and around.kind == "function" and name in around.bindings:
+                    return around
+        return scope
+
+    def _scope(self, kind: ScopeKind, name: str, parent: Scope, node: ast.AST) -> Scope:
+        lines: tuple[int, int] = (node.lineno, node.end_lineno or node.lineno)  # type: ignore[attr-defined]
+        made = Scope(kind, name, parent, (lines[0], node.col_offset), lines)  # type: ignore[attr-defined]
+        self.names.scopes.append(made)
+        return made
+
+    def _mention(self, span: Span, text: str, origin: Origin) -> None:
+        self.names.mentions.append(Mention(span, text, origin))
+
+    def _defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
+        """The name of a definition."""
+        line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
+        column = self._column(node.lineno, node.col_offset)
+        words = re.compile(r"(?:async\s+)?(?:def|class)\s+").match(line, column - 1)
+        start = words.end() + 1 if words is not None else column
+        return self._at(node.lineno, start, len(node.name))
+
+    def _whole(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        last = node.end_lineno or node.lineno
+        column = self._column(node.lineno, node.col_offset)
+        end = self._column(last, node.end_col_offset or 0)
+        return Span(self.path, first, column, last, end)
+
+    def _span(self, node: ast.AST, length: int) -> Span:
+        line: int = node.lineno  # type: ignore[attr-defined]
+        return self._at(line, self._column(line, node.col_offset), length)  # type: ignore[attr-defined]
+
+    def _ending(self, node: ast.AST, length: int) -> Span:
+        """The last `length` characters of a node."""
+        line: int = node.end_lineno  # type: ignore[attr-defined]
+        end = self._column(line, node.end_col_offset)  # type: ignore[attr-defined]
+        return self._at(line, end - length, length)
+
+    def _at(self, line: int, column: int, length: int) -> Span:
+        return Span(self.path, line, column, line, column + length)
+
+    def _column(self, line: int, byte_offset: int) -> int:
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        if text.isascii():
+            return byte_offset + 1
+        return len(text.encode()[:byte_offset].decode(errors="replace")) + 1
+
+
+def _function_kind(node: ast.FunctionDef | ast.AsyncFunctionDef) -> BindingKind:
+    marks = {ast.unparse(d).partition("(")[0].rpartition(".")[2] for d in node.decorator_list}
+    if "macro" in marks:
+        return "macro"
+    return "kernel" if {"prim_func", "jit"} & marks else "function"
