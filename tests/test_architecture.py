@@ -21,7 +21,7 @@ PACKAGES = {
 # Bottom first. A module may import its own layer and those before it.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("tilelang_diagnostics",),
-    ("tilelang.version", "tilelang.dtypes", "tilelang.options", "tilelang.math"),
+    ("tilelang.version", "tilelang.dtypes", "tilelang.options", "tilelang.math", "tilelang.nested"),
     ("tilelang.layout", "tilelang.target", "tilelang.occupancy", "tilelang.choices"),
     ("tilelang.program",),
     ("tilelang.checks", "tilelang.layouts", "tilelang.ir"),

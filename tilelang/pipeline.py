@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from tilelang.ir import tirx
+from tilelang.nested import listening
 from tilelang.passes.apply_layouts import apply_layouts
 from tilelang.passes.context import PassContext
 from tilelang.passes.cpu_prefetch import cpu_prefetch
@@ -39,6 +40,7 @@ from tilelang.passes.stage_stores import stage_stores
 from tilelang.passes.tidy import tidy
 from tilelang.passes.unswitch_guards import unswitch_guards
 from tilelang.passes.vectorize_accesses import vectorize_accesses
+from tilelang.watching import Watch
 
 PassFunction: TypeAlias = "Callable[[tirx.PrimFunc, PassContext], tirx.PrimFunc]"
 
@@ -285,13 +287,15 @@ def run_pipeline(
     passes: Sequence[Pass] = PIPELINE,
 ) -> tirx.PrimFunc:
     """`func` after every pass that applies to the target of `context`."""
+    listeners = [x for x in observers if isinstance(x, Watch)]
     for step in passes:
         if not step.applies(context):
             continue
         for observer in observers:
             observer.before(step.name, func, context)
         started = time.perf_counter()
-        func = step.run(func, context)
+        with listening(listeners):
+            func = step.run(func, context)
         elapsed = time.perf_counter() - started
         for observer in observers:
             observer.after(step.name, func, context, elapsed)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from tilelang import options as settings
+from tilelang.nested import listening
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.target import Target
@@ -29,7 +30,8 @@ class Watch(Protocol):
     def after(self, name: str, func: Any, context: Any, seconds: float) -> None: ...
 
     def began(self, name: str) -> None:
-        """A part that is no pass has begun: `infer_layouts`, `emit`, `generate`."""
+        """A part that is no pass has begun: `infer_layouts`, `emit`, `generate`; or one inside of
+        a pass or part (`tilelang.nested`)."""
 
     def ended(self, name: str, seconds: float, result: Any = None) -> None:
         """It has ended, with this result."""
@@ -80,7 +82,8 @@ def part(name: str, observers: Sequence[Any]) -> Iterator[list[Any]]:
     for watch in watches:
         watch.began(name)
     started = time.perf_counter()
-    yield made
+    with listening(watches):
+        yield made
     elapsed = time.perf_counter() - started
     for watch in watches:
         watch.ended(name, elapsed, made[0] if made else None)

@@ -15,6 +15,7 @@ from typing import Any
 
 from tilelang.checks import ON_REQUEST
 from tilelang.language.frontend import Parsed, StaticResult, parse_static
+from tilelang.language.imported_modules import ImportedModules
 from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Diagnostic, Span, diagnose
 from tilelang_lint.rules import RULES, Rule, Subject
@@ -65,11 +66,12 @@ def read_kernels(
     with_layouts: bool = True,
     kernel: str | Sequence[str] | None = None,
     source: SourceFile | None = None,
+    modules: ImportedModules | None = None,
 ) -> Subject:
     """The kernels of a file. Where reading one fails, that is a finding and the rest are read."""
     read = partial(
         parse_static, text, path, values=values, target=target, select=select, project=project,
-        with_layouts=with_layouts, source=source,
+        with_layouts=with_layouts, source=source, modules=modules,
     )  # fmt: skip
     try:
         return Subject(path, text, read(kernel=kernel))

@@ -5,8 +5,11 @@
     # tilelang: ignore[TL306, TL601] the layout is fixed by the caller
     T.copy(A, B)
 
+    # tilelang: ignore-file[TL306]
+
 A comment at the end of a statement covers the whole statement, a comment on a line of its own the
-statement that follows it (of a decorated function: up to its `def` line). Text after the bracket
+statement that follows it (of a decorated function: up to its `def` line), one for the file, at the
+margin, all of it. Text after the bracket
 is the reason, for people.
 """
 
@@ -23,6 +26,8 @@ from tilelang_diagnostics import Diagnostic
 from tilelang_lint.selection import matches
 
 _COMMENT = re.compile(r"#\s*tilelang:\s*ignore\[(?P<selectors>[^\]]*)\]")
+_OF_FILE = re.compile(r"^#\s*tilelang:\s*ignore-file\[(?P<selectors>[^\]]*)\]", re.M)
+_LAST_LINE = 10**9
 _LAYOUT_TOKENS = frozenset({tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 
 
@@ -55,9 +60,11 @@ class Suppressions:
 
 def suppressions_in(text: str) -> Suppressions:
     """The suppressions that comments of `text` ask for; a text that is no Python may have some."""
+    entries = [
+        Suppression(1, _LAST_LINE, _names(match["selectors"])) for match in _OF_FILE.finditer(text)
+    ]
     if not _COMMENT.search(text):
-        return Suppressions()
-    entries: list[Suppression] = []
+        return Suppressions(tuple(entries))
     waiting: list[tuple[str, ...]] = []  # of own-line comments whose statement is still to come
     for part in _parts(text):
         if part.kind == "comment":
@@ -113,6 +120,8 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 def _selectors(comment: str) -> tuple[str, ...]:
     match = _COMMENT.search(comment)
-    if match is None:
-        return ()
-    return tuple(s.strip() for s in match["selectors"].split(",") if s.strip())
+    return () if match is None else _names(match["selectors"])
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(s.strip() for s in text.split(",") if s.strip())

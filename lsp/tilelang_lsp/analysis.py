@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
+from dataclasses import replace
+from functools import partial
 
 from tilelang.language.source import SourceFile, syntax_error
 from tilelang.target import parse_target
@@ -23,10 +25,11 @@ from tilelang_lint.engine import (
 from tilelang_lint.rules import Subject
 from tilelang_lint.selection import Selection
 from tilelang_lsp import outline
+from tilelang_lsp.followed import modules_of, own_findings
 from tilelang_lsp.model import Analysis
 from tilelang_lsp.options import Options
-from tilelang_lsp.parsed import merged
-from tilelang_lsp.parts import File, Layout
+from tilelang_lsp.parsing import Parser
+from tilelang_lsp.parts import File, Layout, tops_of
 from tilelang_lsp.recovery import Recovered, recover
 
 MOST_FILES = 16  # whose last version is kept
@@ -42,29 +45,35 @@ class Analyser:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, File] = OrderedDict()
+        self._parser = Parser()
 
     def analyse(self, text: str, path: str, options: Options) -> Analysis:
         """`analyse`, with what is known of the version before."""
+        return assemble(path, text, *self.read(text, path, options))
+
+    def read(self, text: str, path: str, options: Options) -> tuple[Head, Parts]:
+        """The same in parts: what did not change is the same object as in the version before."""
         if not mentions_tilelang(text):
-            return Analysis(path, text)
+            return Head(), {}
         try:
-            return self._analyse(text, path, options)
+            return self._read(text, path, options)
         except Exception as error:  # ours: the editor keeps what it knew and says so
             self._known.pop(path, None)
-            return Analysis(path, text, (internal_error(path, error),), complete=False)
+            return Head((internal_error(path, error),), complete=False), {}
 
-    def _analyse(self, text: str, path: str, options: Options) -> Analysis:
+    def _read(self, text: str, path: str, options: Options) -> tuple[Head, Parts]:
         recovered = None
         problems: tuple[Diagnostic, ...] = ()
         try:
-            source = SourceFile.parse(path, text)
+            tree = self._parser.parse(path, text)
+            source = SourceFile(path, text, tree, text.split("\n"))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             known_error = error if isinstance(error, SyntaxError) else None
             said = known_error or SyntaxError(str(error) or "the file nests too deeply")
             problems = (syntax_error(path, said),)
-            recovered = recover(text, known_error)
+            recovered = recover(text, known_error, partial(self._parser.parse, path))
             if recovered is None:
-                return Analysis(path, text, problems, complete=False)
+                return Head(problems, complete=False), {}
             lines = recovered.text.split("\n")
             source = SourceFile(path, recovered.text, recovered.tree, lines)
         layout = Layout.of(source.tree, source.text)
@@ -75,11 +84,12 @@ class Analyser:
         file = File.of(subject, layout, options, source.tree, tuple(kept))
         if changed is not None and known is not None and not subject.failures:
             file = known.updated(file, changed)
+        file = replace(file, tops=tops_of(source, known.tops if known is not None else {}))
         self._known[path] = file
         self._known.move_to_end(path)
         if len(self._known) > MOST_FILES:
             self._known.popitem(last=False)
-        return _put_together(text, file, source, recovered, options, problems)
+        return _head(text, file, recovered, options, problems), file.parts
 
 
 def _read(source: SourceFile, options: Options, owners: Collection[str] | None = None) -> Subject:
@@ -92,31 +102,24 @@ def _read(source: SourceFile, options: Options, owners: Collection[str] | None =
     return read_kernels(
         source.text, source.path, options.values, target, project=options.project,
         with_layouts=False, kernel=None if owners is None else tuple(owners), source=source,
+        modules=modules_of(options.imports),
     )  # fmt: skip
 
 
-def _put_together(
-    text: str, file: File, source: SourceFile, recovered: Recovered | None, options: Options,
+def _head(
+    text: str, file: File, recovered: Recovered | None, options: Options,
     problems: Iterable[Diagnostic],
-) -> Analysis:  # fmt: skip
-    names = outline.imports(source.tree)
+) -> Head:  # fmt: skip
     broken = recovered.definitions_broken() if recovered else ()
     found = [d for d in file.diagnostics() if not _lies_in(d.span, broken)]
     selection = Selection(options.select, options.ignore)
-    kernels = tuple(sorted((k for p in file.parts.values() for k in p.kernels),
-                           key=lambda k: k.span))  # fmt: skip
-    contents = {span: inner for p in file.parts.values() for span, inner in p.contents}
-    return Analysis(
-        source.path,
-        text,
-        selection.keep(without_suppressed((*problems, *found), text, source.path)),
-        merged(s for p in file.parts.values() for s in p.symbols),
-        kernels,
-        outline.outline(source, contents),
-        names.aliases,
-        names.imported,
-        tuple(f for p in file.parts.values() for f in p.facts),
-        tops=file.layout.starts,
+    tops = [top for _, top in file.tops.values()]
+    return Head(
+        selection.keep(without_suppressed((*problems, *found), text, file.path)),
+        tuple(node for top in tops for node in top.definitions),
+        tuple(dict.fromkeys(alias for top in tops for alias in top.imports.aliases)),
+        tuple(dict(pair for top in tops for pair in top.imports.imported).items()),
+        file.layout.starts,
     )
 
 

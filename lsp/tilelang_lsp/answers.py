@@ -21,7 +21,8 @@ from tilelang_lsp.features.rename import Renameable, Renaming
 from tilelang_lsp.features.selection_ranges import Nested
 from tilelang_lsp.features.semantic_tokens import Token
 from tilelang_lsp.features.signature_help import SignatureHelp
-from tilelang_lsp.model import Hint, Outline
+from tilelang_lsp.markdown import doc_markdown
+from tilelang_lsp.model import Entry, Hint, Outline
 from tilelang_lsp.workspace import Defined
 
 SOURCE = "tilelang"
@@ -32,7 +33,9 @@ KINDS = (
 )
 
 OPTIONS: dict[str, Any] = {
-    lsp.TEXT_DOCUMENT_COMPLETION: lsp.CompletionOptions(trigger_characters=["."]),
+    lsp.TEXT_DOCUMENT_COMPLETION: lsp.CompletionOptions(
+        trigger_characters=[".", '"', "'", "=", "[", ":"], resolve_provider=True
+    ),
     lsp.TEXT_DOCUMENT_SIGNATURE_HELP: lsp.SignatureHelpOptions(
         trigger_characters=["(", ","], retrigger_characters=[")"]
     ),
@@ -58,6 +61,8 @@ _KINDS = {
     "dtype": lsp.CompletionItemKind.TypeParameter,
     "type": lsp.CompletionItemKind.Class,
     "value": lsp.CompletionItemKind.Value,
+    "call": lsp.CompletionItemKind.Function,
+    "module": lsp.CompletionItemKind.Module,
     "constant": lsp.CompletionItemKind.Constant,
     "buffer": lsp.CompletionItemKind.Variable,
     "parameter": lsp.CompletionItemKind.Variable,
@@ -89,8 +94,8 @@ def empty_answer(method: str) -> Any:
     return None if method in _SINGLE_ANSWERS else []
 
 
-def answer(converter: Converter, method: str, value: Any) -> Any:
-    """The LSP form of a feature's answer."""
+def answer(converter: Converter, method: str, value: Any, eager: bool = False) -> Any:
+    """The LSP form of a feature's answer; `eager`: with what is otherwise asked for later."""
     match value:
         case None | ():
             return empty_answer(method)
@@ -106,6 +111,12 @@ def answer(converter: Converter, method: str, value: Any) -> Any:
             return [lsp.DocumentHighlight(converter.range(span)) for span in value]
         case tuple() if method == lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL:
             return lsp.SemanticTokens(_token_data(converter, value))
+        case tuple() if method == lsp.TEXT_DOCUMENT_COMPLETION:
+            return lsp.CompletionList(
+                any(one.entry for one in value), [_completion(converter, one) for one in value]
+            )
+        case tuple() if method == lsp.TEXT_DOCUMENT_INLAY_HINT:
+            return [hint(converter, one, eager) for one in value if _is_here(converter, one)]
         case tuple():
             return [item(converter, one) for one in value if _is_here(converter, one)]
         case _:
@@ -128,8 +139,6 @@ def item(converter: Converter, value: Any) -> Any:
     match value:
         case Hint():
             return hint(converter, value)
-        case Completion():
-            return _completion(value)
         case Span():
             return converter.location(value)
         case Outline():
@@ -278,20 +287,30 @@ def _workspace_edit(converter: Converter, edits: Any) -> lsp.WorkspaceEdit:
     return lsp.WorkspaceEdit(changes=changes)
 
 
+def documentation(entry: Entry) -> lsp.MarkupContent:
+    """What a proposal says of a name of the language."""
+    return _markdown(doc_markdown(entry.doc))
+
+
 def _markdown(text: str) -> lsp.MarkupContent:
     return lsp.MarkupContent(lsp.MarkupKind.Markdown, text)
 
 
-def _completion(value: Completion) -> lsp.CompletionItem:
-    snippet = value.kind == "snippet"
+def _completion(converter: Converter, value: Completion) -> lsp.CompletionItem:
+    """A proposal; the documentation of a name of the language comes when it is asked for."""
+    snippet = value.kind in ("snippet", "call")
+    edits = [lsp.TextEdit(converter.range(e.span), e.text) for e in value.edits]
     return lsp.CompletionItem(
         label=value.label,
         kind=_KINDS.get(value.kind, lsp.CompletionItemKind.Function),
         detail=value.detail or None,
-        documentation=_markdown(value.markdown) if value.markdown else None,
+        documentation=_markdown(value.markdown) if value.markdown and not value.entry else None,
         insert_text=value.text or None,
         insert_text_format=lsp.InsertTextFormat.Snippet if snippet else None,
-        sort_text=f"{value.order + 2}{value.label}",
+        sort_text=f"{value.order + 4:02}{value.label}",
+        additional_text_edits=edits or None,
+        tags=[lsp.CompletionItemTag.Deprecated] if value.deprecated else None,
+        data={"entry": value.entry} if value.entry else None,
     )
 
 

@@ -24,7 +24,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _EXAMPLES = {
     "Tensor": 'A: T.Tensor((M, K), "float16")',
     "StridedTensor": 'A: T.StridedTensor((M, K), (lda, 1), "float16")',
-    "Buffer": 'A: T.Buffer((M, K), "float16")',
+    "Buffer": "def load(tile: T.Buffer): ...",
     "SharedBuffer": 'def load(tile: T.SharedBuffer((64, 64), "float16")): ...',
     "FragmentBuffer": 'def scale(acc: T.FragmentBuffer((64, 64), "float32")): ...',
     "LocalBuffer": 'def add(part: T.LocalBuffer((8,), "float32")): ...',
@@ -45,6 +45,14 @@ _EXAMPLES = {
     "WSScope": "body = T.WSScope(T.WSScope.ROOT, {producer: [load], consumer: [multiply]})",
     "WSSchedule": "schedule = T.WSSchedule(8, roles, pipelines, scopes)",
 }
+# Annotations take their arguments freely; this is how they are written.
+_SHAPED = (("shape", ""), ("dtype", "='float32'"), ("strides", "=None"))
+_STRIDED = (("shape", ""), ("strides", ""), ("dtype", "='float32'"))
+_ANNOTATIONS = {
+    **dict.fromkeys(("Tensor", "SharedBuffer", "FragmentBuffer", "LocalBuffer"), _SHAPED),
+    "StridedTensor": _STRIDED,
+}
+_NOT_CALLED = frozenset({"Buffer", "DType", "PrimFunc", "Ref", "WSSync"})
 _POLICIES = {
     "Square": "Warps share rows and columns of the tile evenly.",
     "FullRow": "Every warp has whole rows: reductions along a row stay in one warp.",
@@ -90,15 +98,17 @@ def _other(name: str, value: Any) -> Entry:
             return Entry(name, "constant", f"The constant {value!r}.")
         case type():
             doc = _with_example(name, inspect.getdoc(value) or "")
-            return Entry(name, "type", doc, _of_call(value))
+            return Entry(name, "type", doc, _of_call(name, value))
         case _:
             doc = _with_example(name, inspect.getdoc(type(value)) or "")
-            return Entry(name, "type", doc, _of_call(value))
+            return Entry(name, "type", doc, _of_call(name, value))
 
 
-def _of_call(value: Any) -> tuple[Parameter, ...] | None:
+def _of_call(name: str, value: Any) -> tuple[Parameter, ...] | None:
     """The parameters of what is called without being a function; None for what is not."""
-    if not callable(value) or (isinstance(value, type) and issubclass(value, Enum)):
+    if name in _ANNOTATIONS:
+        return tuple(Parameter(n, f"{n}{default}", True) for n, default in _ANNOTATIONS[name])
+    if name in _NOT_CALLED or not callable(value) or (isinstance(value, type) and issubclass(value, Enum)):
         return None
     try:
         found = parameters(inspect.signature(value))

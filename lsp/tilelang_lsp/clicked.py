@@ -1,9 +1,9 @@
 """What does a clicked lens do? One command for one kernel, in a process of its own.
 
-Only here is a file of the user's imported and run, because its author clicked for that. The server
-gives `Asked` as JSON on the command line; lines of JSON come back, `{"now": …}` while it goes on and
-an `Outcome` at the end. What the kernel's file prints goes to the error output. The end of the
-standard input means that the server is gone, and ends this process and all it started.
+Only here is a file of the user's imported and run, because its author clicked for that. The
+server gives `Asked` as JSON on the command line; lines of JSON come back, `{"now": …}` while it
+goes on and an `Outcome` at the end. What the kernel's file prints goes to the error output. The end
+of the standard input means that the server is gone, and ends this process and all it started.
 """
 
 from __future__ import annotations
@@ -154,9 +154,9 @@ def _emulate(asked: Asked, say: Say) -> Outcome:
     say(f"running on the emulator as {asked.target}, checked")
     said = io.StringIO()
     with redirect_stdout(said):
-        status = run_json(
-            f"{asked.file}::{asked.kernel}", asked.settings, asked.target, 0, True, Emulator(True, 0)
-        )
+        kernel = f"{asked.file}::{asked.kernel}"
+        checked = Emulator(True, 0)
+        status = run_json(kernel, asked.settings, asked.target, 0, True, checked)
     found = json.loads(said.getvalue())
     return Outcome(tuple(found["diagnostics"]), _run_facts(found), failed=status != 0)
 

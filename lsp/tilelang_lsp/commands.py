@@ -1,15 +1,13 @@
 """What happens when a lens is clicked: budgets are shown, values written down, commands run.
 
-Only here is a kernel's file ever run, by the command line in a process of its own, because its
-author clicked for that.
+A kernel's file is never run here: `runs.py` starts a process for that, because its author clicked.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-import sys
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,91 +15,176 @@ from lsprotocol import types as lsp
 
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.clicked import Asked
 from tilelang_lsp.describe_budget import assumed_page, budget_page
 from tilelang_lsp.documents import Document
-from tilelang_lsp.features.code_lenses import COMPILE, EMULATE, SET, SHOW, TRACE
-from tilelang_lsp.insights import keys_of
+from tilelang_lsp.features.code_lenses import COMPILE, EMULATE, SET, SHOW, TARGET, TRACE
+from tilelang_lsp.insights import Key, keys_of
 from tilelang_lsp.model import Insight, Kernel
+from tilelang_lsp.options import Options
+from tilelang_lsp.runs import run, say, show_file
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
 
 log = logging.getLogger(__name__)
-LONGEST_RUN_SECONDS = 300.0
-SHOWN_LINES = 12
 SUGGESTED = "1024"
+NOMINAL = "cuda:sm_80"
+# Offered where a target is chosen; any other can be written in the comment.
+TARGETS = ("cuda:sm_80", "cuda:sm_89", "cuda:sm_90a", "cuda:sm_100a", "hip:gfx942", "metal:apple9",
+           "cpu")  # fmt: skip
 _COMMENT = re.compile(r"^(?P<lead>\s*#\s*tilelang:\s*set\s+)(?P<values>.*?)\s*$")
-_RUNS = {
-    COMPILE: ("compile",),
-    EMULATE: ("run", "--emulate"),
-    TRACE: ("trace",),
-}
+_TARGET = re.compile(r"^\s*#\s*tilelang:\s*target\s+\S.*$")
+_AHEAD = re.compile(r"#!|#.*coding[:=]")  # lines that only count at the top of a file
+_RUNS = {COMPILE: "compile", EMULATE: "emulate", TRACE: "trace"}
+_Meant = tuple[Document, Key, Kernel, Insight | None]
 
 
 def register(server: TilelangServer) -> None:
     """All commands of the server."""
+    for name in _RUNS:
+        _register(server, name, _runner(server, name))
 
-    @server.command(SHOW)
-    async def show(*arguments: Any) -> str | None:
+    async def show(arguments: Sequence[Any]) -> str | None:
         found = _meant(server, arguments)
         if found is None:
             return None
-        insight = found[2]
-        text = "nothing is known of this kernel yet" if insight is None else "\n\n".join(
-            (*map(budget_page, insight.budgets), assumed_page(insight))
-        )  # fmt: skip
-        _say(server, text, lsp.MessageType.Info)
+        _, _, kernel, insight = found
+        if insight is None:
+            say(server, "nothing is known of this kernel yet", lsp.MessageType.Info)
+            return "nothing is known of this kernel yet"
+        text = "\n\n".join((*map(budget_page, insight.budgets), assumed_page(insight))).rstrip()
+        page = server.runs.folder / f"{kernel.owner or kernel.name}.md"
+        page.write_text(f"{text}\n", encoding="utf-8")
+        if not await show_file(server, page):
+            say(server, text, lsp.MessageType.Info)
         return text
 
-    @server.command(SET)
-    async def set_values(*arguments: Any) -> bool:
+    async def set_values(arguments: Sequence[Any]) -> bool:
         found = _meant(server, arguments)
         given = arguments[3] if len(arguments) > 3 and isinstance(arguments[3], dict) else {}
         if found is None or not given:
             return False
-        document, kernel, insight = found
+        document, _, kernel, insight = found
         values = _filled(given, insight)
         edit = specialising_edit(document.text, kernel, document, values)
-        converter = server.converter(document)
-        where = converter.location(edit[0])
-        changes = {where.uri: [lsp.TextEdit(where.range, edit[1])]}
-        edits = lsp.ApplyWorkspaceEditParams(lsp.WorkspaceEdit(changes=changes), "assume values")
-        try:
-            return (await server.workspace_apply_edit_async(edits)).applied
-        except Exception:
-            log.exception("the edit was not taken")
+        return await _apply(server, document, edit, "assume values")
+
+    async def set_target(arguments: Sequence[Any]) -> bool:
+        found = _meant(server, arguments)
+        if found is None:
             return False
+        document = found[0]
+        if server.client.get("target"):
+            text = "the target is in the settings of the editor, which count before the file's"
+            say(server, text, lsp.MessageType.Info)
+            return False
+        given = arguments[3] if len(arguments) > 3 else None
+        target = given if isinstance(given, str) else await _chosen_target(server, document)
+        if not target:
+            return False
+        return await _apply(server, document, target_edit(document, target), f"target {target}")
 
-    for name in _RUNS:
-        _register_run(server, name)
+    _register(server, SHOW, show)
+    _register(server, SET, set_values)
+    _register(server, TARGET, set_target)
 
 
-def _register_run(server: TilelangServer, name: str) -> None:
+def _register(
+    server: TilelangServer, name: str, work: Callable[[Sequence[Any]], Coroutine[Any, Any, Any]]
+) -> None:
     @server.command(name)
-    async def run(*arguments: Any) -> int | None:
+    async def handle(*arguments: Any) -> Any:
+        return await server.runs.follow(server, work(arguments))
+
+
+def _runner(
+    server: TilelangServer, name: str
+) -> Callable[[Sequence[Any]], Coroutine[Any, Any, dict[str, Any] | None]]:
+    async def run_it(arguments: Sequence[Any]) -> dict[str, Any] | None:
         found = _meant(server, arguments)
         if found is None:
             return None
-        document, kernel, insight = found
-        if not _is_saved(document):
-            _say(server, "save the file first: the command reads it", lsp.MessageType.Warning)
+        document, key, kernel, insight = found
+        refusal = _refusal(server, document)
+        if refusal:
+            say(server, refusal, lsp.MessageType.Warning)
             return None
-        return await _run(server, command_line(name, document, kernel, insight, server))
+        options = server.options_of(document.path, document.text)
+        folder = str(server.runs.folder)
+        return await run(server, document, key, asked(name, document, kernel, insight, options,
+                                                      folder))  # fmt: skip
+
+    return run_it
 
 
-def command_line(
-    name: str, document: Document, kernel: Kernel, insight: Insight | None, server: Any
-) -> list[str]:
-    """`tilelang …` for a kernel, with the values and the target that the editor assumes."""
-    found = [*_RUNS[name], f"{document.path}::{kernel.owner or kernel.name}"]
-    options = server.options_of(document.path, document.text)
-    target = options.target or (insight.target if insight is not None else None)
-    if target is not None and (options.target is not None or name == EMULATE):
-        found += ["--target", target]
-    if options.values:
-        said = ",".join(f"{n}={_text(v)}" for n, v in options.values.items())
-        found += ["--set", said]
-    return found
+def asked(
+    name: str, document: Document, kernel: Kernel, insight: Insight | None, options: Options,
+    folder: str,
+) -> Asked:  # fmt: skip
+    """The command for a kernel, with the values and the target that the editor assumes."""
+    target = options.target
+    if name == EMULATE:
+        # The emulator runs code for a GPU: the first that is one.
+        known = (*options.targets, insight.target if insight is not None else NOMINAL)
+        target = next((t for t in known if t.split(":")[0] not in ("cpu", "auto")), NOMINAL)
+    said = tuple(f"{n}={v}" for n, v in options.values.items())
+    kernel_name = kernel.owner or kernel.name
+    return Asked(_RUNS[name], document.path, kernel_name, target, said, folder)
+
+
+def _refusal(server: TilelangServer, document: Document) -> str:
+    """Why a kernel is not run; empty where it is."""
+    path = Path(document.path)
+    if server.client.get("trusted") is False:
+        return "this workspace is not trusted: its kernels are read and not run"
+    if path.suffix == ".ipynb" or not path.is_file():
+        return "only a kernel in a file can be run: this document is none"
+    if not _is_saved(document):
+        return "save the file first: what runs is the file"
+    return ""
+
+
+async def _apply(
+    server: TilelangServer, document: Document, edit: tuple[Span, str], label: str
+) -> bool:
+    """Have the editor make an edit; whether it did."""
+    where = server.converter(document).location(edit[0])
+    changes = {where.uri: [lsp.TextEdit(where.range, edit[1])]}
+    edits = lsp.ApplyWorkspaceEditParams(lsp.WorkspaceEdit(changes=changes), label)
+    try:
+        return (await server.workspace_apply_edit_async(edits)).applied
+    except Exception:
+        log.exception("the edit was not taken")
+        return False
+
+
+async def _chosen_target(server: TilelangServer, document: Document) -> str | None:
+    """Ask which target; None where nobody chose one."""
+    now = server.options_of(document.path, document.text).target
+    actions = [lsp.MessageActionItem(t) for t in TARGETS if t != now]
+    asked_for = lsp.ShowMessageRequestParams(
+        lsp.MessageType.Info, "layouts, budgets and findings are to be for", actions
+    )
+    try:
+        chosen = await server.window_show_message_request_async(asked_for)
+    except Exception as error:
+        log.warning("no target was chosen: %s", error)
+        return None
+    return None if chosen is None else chosen.title
+
+
+def target_edit(document: Document, target: str) -> tuple[Span, str]:
+    """The place and the text that make `# tilelang: target …` of a file say `target`."""
+    lines = split_lines(document.text)
+    for number, line in enumerate(lines, 1):
+        if _TARGET.match(line):
+            start = re.match(r"\s*", line)
+            lead = start[0] if start else ""
+            span = Span(document.path, number, 1, number, len(line) + 1)
+            return span, f"{lead}# tilelang: target {target}"
+    first = next((n for n, line in enumerate(lines[:2], 1) if not _AHEAD.match(line)), 3)
+    return Span(document.path, first, 1, first, 1), f"# tilelang: target {target}\n"
 
 
 def specialising_edit(
@@ -140,10 +223,8 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _meant(
-    server: TilelangServer, arguments: tuple[Any, ...]
-) -> tuple[Document, Kernel, Insight | None] | None:
-    """The document, kernel and insight that a lens' arguments name."""
+def _meant(server: TilelangServer, arguments: Sequence[Any]) -> _Meant | None:
+    """What a lens' arguments name."""
     if len(arguments) < 2:
         return None
     document = server.documents.open_files.get(server.notebooks.whole(str(arguments[0])))
@@ -153,7 +234,7 @@ def _meant(
     named = {k: v for k, v in keys_of(document.analysis).items()
              if arguments[1] in (v.owner, v.name)}  # fmt: skip
     key = next((k for k, v in named.items() if v.span.line == line), next(iter(named), None))
-    return None if key is None else (document, named[key], document.insights.of(key))
+    return None if key is None else (document, key, named[key], document.insights.of(key))
 
 
 def _is_saved(document: Document) -> bool:
@@ -163,34 +244,3 @@ def _is_saved(document: Document) -> bool:
         )
     except (OSError, UnicodeDecodeError):
         return False
-
-
-async def _run(server: TilelangServer, arguments: list[str]) -> int | None:
-    """Run the command line; what it says goes to the log, its end to a message."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; from tilelang.cli import main; " + (
-        f"sys.exit(main({arguments!r}))"
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code, stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        out, _ = await asyncio.wait_for(process.communicate(), LONGEST_RUN_SECONDS)
-    except (TimeoutError, asyncio.CancelledError):
-        process.kill()
-        _say(server, f"`tilelang {arguments[0]}` was ended", lsp.MessageType.Warning)
-        raise
-    text = out.decode(errors="replace").rstrip()
-    server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, text))
-    failed = process.returncode != 0
-    lines = text.split("\n")
-    shown = "\n".join(lines[:SHOWN_LINES] + (["…"] if len(lines) > SHOWN_LINES else []))
-    _say(
-        server, f"tilelang {' '.join(arguments)}\n{shown}",
-        lsp.MessageType.Error if failed else lsp.MessageType.Info,
-    )  # fmt: skip
-    return process.returncode
-
-
-def _say(server: TilelangServer, text: str, kind: lsp.MessageType) -> None:
-    server.window_show_message(lsp.ShowMessageParams(kind, text))

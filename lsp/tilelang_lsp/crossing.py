@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilelang_diagnostics import Span
-from tilelang_lsp.names import Binding, Mention, NamedCall, Names, Origin, Scope, covers, place
+from tilelang_lsp.names import Binding, Mention, NamedCall, Names, Origin, covers, place
 from tilelang_lsp.workspace import Workspace, read_names
 
 MOST_STEPS = 64  # of imports that lead to imports
@@ -55,6 +55,7 @@ class Crossing:
     def __init__(self, workspace: Workspace, path: str, text: str) -> None:
         self.workspace = workspace
         self.path = path
+        self._text = text
         workspace.look_again()
         own = workspace.text(path) if workspace.is_open(path) else None
         self._own = None if own == text else read_names(path, text)
@@ -78,8 +79,7 @@ class Crossing:
         for chain in names.chains:
             for number, span in enumerate(chain.attributes):
                 if covers(span, line, column):
-                    meant = self._attribute(names, chain.root, chain.scope,
-                                            chain.names[: number + 1])  # fmt: skip
+                    meant = self._attribute(names, chain.root, chain.names[: number + 1])
                     return Found(span, chain.names[number], meant)
         for call in names.calls:
             for word, span in call.keywords:
@@ -133,17 +133,31 @@ class Crossing:
         if root.scope.kind != "module":
             return root.places
         found: dict[Span, None] = {}
-        words, seen = {root.name}, set()
-        while True:
-            todo = [p for p in self.holding(words, root) if p not in seen]
+        words = {root.name}
+        before = 0
+        while len(words) > before:  # names that others give it are looked for in turn
             before = len(words)
-            for path in todo:
-                seen.add(path)
+            for path in self.holding(words, root):
                 names = self.names(path)
                 if names is not None:
                     found.update(dict.fromkeys(self._references_in(names, root, words)))
-            if len(words) == before:
-                return sorted(found, key=place)
+        return sorted(found, key=place)
+
+    def here(self, root: Binding) -> list[Span]:
+        """Every place of this file that means a binding."""
+        names = self.names(self.path)
+        if names is None:
+            return []
+        if root.scope.kind != "module":
+            return root.places if root.path == self.path else []
+        words = {root.name, *(b.name for b in names.module.bindings.values() if b.renamed)}
+        return sorted(set(self._references_in(names, root, words)), key=place)
+
+    def text(self, path: str) -> str:
+        """What a file says; empty where it cannot be read."""
+        if path == self.path:
+            return self._text
+        return self.workspace.text(path) or ""
 
     def holding(self, words: set[str], root: Binding) -> list[str]:
         """Files that may mean a binding."""
@@ -173,7 +187,7 @@ class Crossing:
         for chain in names.chains:
             for number, name in enumerate(chain.names):
                 if name in words and self._leads(
-                    self._attribute(names, chain.root, chain.scope, chain.names[: number + 1]), root
+                    self._attribute(names, chain.root, chain.names[: number + 1]), root
                 ):
                     yield chain.attributes[number]
         for mention in (*names.mentions, *_exports(names)):
@@ -198,8 +212,8 @@ class Crossing:
         return self.chain(meant) if isinstance(meant, Binding) else (meant,)
 
     def _attribute(
-        self, names: Names, root: Span, scope: Scope, parts: tuple[str, ...]
-    ) -> tuple[Meaning, ...]:
+        self, names: Names, root: Span, parts: tuple[str, ...]
+    ) -> tuple[Meaning, ...]:  # fmt: skip
         """What `root.a.b` is, where `root` is a module."""
         binding = names.of(root)
         chain: tuple[Meaning, ...] = () if binding is None else self.chain(binding)
@@ -220,17 +234,14 @@ class Crossing:
     def function_of(self, names: Names, call: NamedCall) -> Binding | None:
         """The function that a call names, wherever it is defined."""
         binding = names.of(call.function)
+        part = names.attributes.get((call.function.line, call.function.column))
         if binding is not None:
-            end = self.chain(binding)[-1]
-            return end if isinstance(end, Binding) else None
-        for chain in names.chains:
-            for number, span in enumerate(chain.attributes):
-                if span == call.function:
-                    meant = self._attribute(names, chain.root, chain.scope,
-                                            chain.names[: number + 1])  # fmt: skip
-                    end = meant[-1] if meant else None
-                    return end if isinstance(end, Binding) else None
-        meant = self._starred(names, call.name)
+            meant = self.chain(binding)
+        elif part is not None:
+            chain, number = part
+            meant = self._attribute(names, chain.root, chain.names[: number + 1])
+        else:
+            meant = self._starred(names, call.name)
         end = meant[-1] if meant else None
         return end if isinstance(end, Binding) else None
 

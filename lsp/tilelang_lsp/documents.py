@@ -74,6 +74,8 @@ class Document:
     moved: list[Change] = field(default_factory=list)  # since the text of `analysis`
     failed: set[str] = field(default_factory=set)  # digests not to try again
     digest: dict[Key, str] = field(default_factory=dict)  # of the kernels of `analysis`
+    # What running a kernel found, with the digest that it holds for.
+    ran: dict[Key, tuple[str, tuple[Diagnostic, ...]]] = field(default_factory=dict)
     analysed: int = -1
     seen: int = -1
 
@@ -94,7 +96,9 @@ class Document:
             if (d.code, d.span) not in said
             and not (d.span and any(a <= d.span.line <= b for a, b in ranges))
         )  # fmt: skip
-        return (*self.findings, *dict.fromkeys(more))
+        seen = {*said, *((d.code, d.span) for d in self.insights.diagnostics)}
+        ran = (d for _, found in self.ran.values() for d in found if (d.code, d.span) not in seen)
+        return (*self.findings, *dict.fromkeys(more), *ran)
 
 
 def _no_options(path: str, text: str) -> Options:
@@ -139,6 +143,10 @@ class Documents:
             document.hints = move_hints(document.hints, change)
             document.findings = move_diagnostics(document.findings, change)
             document.insights.move(change)
+            document.ran = {
+                k: (digest, move_diagnostics(found, change))
+                for k, (digest, found) in document.ran.items()
+            }
             document.changes.append(change)
             document.moved.append(change)
         self._start(document)
@@ -202,6 +210,7 @@ class Documents:
         found = analysis.diagnostics
         if analysis.complete:
             document.digest = digest = digests(analysis, options)
+            document.ran = {k: r for k, r in document.ran.items() if digest.get(k) == r[0]}
             for change in document.changes:
                 found = move_diagnostics(found, change)
             document.analysis, document.findings = analysis, found

@@ -22,6 +22,7 @@ class Change:
     old_end: tuple[int, int]
     new_end: tuple[int, int]
     inserted: str = ""
+    path: str = ""  # of the file; what lies in others stays
 
     def move(self, line: int, column: int) -> tuple[int, int] | None:
         """Where a position went, or None when the text around it was replaced."""
@@ -43,7 +44,7 @@ class Change:
 
     def move_span(self, span: Span) -> Span | None:
         """Where a span went, or None when it, or a part of it, was replaced."""
-        if self.leaves(span.line, span.end_line):
+        if self.leaves(span.line, span.end_line) or (self.path and span.file != self.path):
             return span
         start = self.move(span.line, span.column)
         end = self.move(span.end_line, span.end_column)
@@ -130,7 +131,13 @@ def move_diagnostics(found: Iterable[Diagnostic], change: Change) -> tuple[Diagn
             Label(place, label.text) for label in diagnostic.labels
             if (place := change.move_span(label.span)) is not None
         )  # fmt: skip
-        moved.append(replace(diagnostic, span=span, labels=labels, fixes=()))
+        calls = tuple(
+            replace(frame, span=place) for frame in diagnostic.calls
+            if (place := change.move_span(frame.span)) is not None
+        )  # fmt: skip
+        if span is not None and change.path and span.file != change.path and not calls:
+            continue  # in another file, and the call that leads there is gone
+        moved.append(replace(diagnostic, span=span, labels=labels, fixes=(), calls=calls))
     return tuple(moved)
 
 

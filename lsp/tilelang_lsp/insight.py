@@ -29,6 +29,7 @@ from tilelang_diagnostics import CompileError, Diagnostic, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.engine import read_kernels, without_suppressed
 from tilelang_lsp.facts import program_facts
+from tilelang_lsp.followed import modules_of, own_findings
 from tilelang_lsp.layout_text import entry_text, short_layout, shorter_layout
 from tilelang_lsp.model import Budget, Fact, Insight, Share
 from tilelang_lsp.options import Options
@@ -82,7 +83,9 @@ def insight(
         about,
         facts=tuple(dict.fromkeys(replace(f, span=names.get(f.span, f.span)) for f in facts)),
         budgets=tuple(budgets),
-        diagnostics=without_suppressed(_own(found, path), text, path),
+        diagnostics=without_suppressed(
+            tuple(own_findings(dict.fromkeys(found), path, options.imports)), text, path
+        ),
         failure=failure,
     )
 
@@ -110,7 +113,7 @@ def _specialised(
     def read(values: Mapping[str, Any]) -> Parsed | None:
         subject = read_kernels(
             text, path, values, str(target), project=options.project, with_layouts=False,
-            kernel=owner,
+            kernel=owner, modules=modules_of(options.imports),
         )  # fmt: skip
         return next((p for p in subject.kernels if p.definition.span.line == line), None)
 
@@ -230,9 +233,3 @@ def _other_budget(function: Function, text: str, first: Budget) -> Budget:
         blocks=None, warps=None, most_warps=None, limited_by=(),
     )  # fmt: skip
     return _with_occupancy(made, target)
-
-
-def _own(found: list[Diagnostic], path: str) -> list[Diagnostic]:
-    """Those that the file can show, each once."""
-    here = (d for d in found if d.span is None or d.span.file == path or d.calls)
-    return list(dict.fromkeys(here))

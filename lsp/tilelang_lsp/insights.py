@@ -46,7 +46,7 @@ def digests(analysis: Analysis, options: Options) -> dict[Key, str]:
             rest[first:last] = [""] * (last - first)
     around = "\n".join(line for line in rest if line.strip())
     settings = repr((sorted(options.values.items(), key=str), options.targets,
-                     sorted(options.project.items(), key=str)))  # fmt: skip
+                     sorted(options.project.items(), key=str), options.imports.keys))  # fmt: skip
     return {
         key: _hash(own.get(kernel.owner, ""), key, around, settings, analysis.path)
         for key, kernel in keys_of(analysis).items()

@@ -11,6 +11,7 @@ from lsprotocol import types as lsp
 from pygls import uris
 
 from tilelang_lsp import other_requests
+from tilelang_lsp.client import Client
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
@@ -32,6 +33,7 @@ def _register_start(server: TilelangServer) -> None:
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
         server.configure(params.initialization_options)
+        server.editor = Client(params.capabilities)
         text = params.capabilities.text_document
         if text is not None and text.diagnostic is not None:
             server.pulls = True
@@ -48,7 +50,8 @@ def _register_start(server: TilelangServer) -> None:
         server.later(other_requests.publish_workspace(server))
 
     @server.feature(lsp.SHUTDOWN)
-    def shutdown(params: None) -> None:
+    async def shutdown(params: None) -> None:
+        await server.runs.stop()
         server.worker.stop()
         if server.looker is not None:
             server.looker.stop()

@@ -7,10 +7,11 @@ file of the server that needs TVM.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilelang.choices import Note
 from tilelang.compiler import effective_options, lower_function
 from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
@@ -24,6 +25,8 @@ from tilelang_diagnostics import Diagnostic, Span, has_errors
 from tilelang_lsp.describe import byte_text
 from tilelang_lsp.model import Fact, Share
 
+# What a statement becomes, and why nothing faster; other choices belong to tiles and loops.
+_OF_STATEMENTS = ("copy", "gemm", "operand")
 SHARED = ("shared", "shared.dyn", "shared.barrier", "shared.cluster_barrier")
 
 
@@ -40,7 +43,8 @@ class Told:
 
 def lowered_facts(function: Function, target: Target, path: str) -> Told:
     """Lower a kernel and read the result. Raises what lowering raises."""
-    lowered = lower_function(function, target, effective_options(function, CompileOptions()))
+    options = effective_options(function, CompileOptions())
+    lowered = lower_function(function, target, options, thorough=True)
     told = Told(diagnostics=list(lowered.diagnostics))
     if has_errors(told.diagnostics):
         return told
@@ -51,7 +55,8 @@ def lowered_facts(function: Function, target: Target, path: str) -> Told:
     used = _instructions(lowered.func)
     for stmt in walk_statements(function.body):
         if isinstance(stmt, TileOp) and stmt.span is not None and stmt.span.file == path:
-            fact = _operation(stmt, used.get(stmt.span, _Used()))
+            chosen = [n for n in lowered.notes if n.span == stmt.span and n.kind in _OF_STATEMENTS]
+            fact = _operation(stmt, used.get(stmt.span, _Used()), chosen)
             if fact is not None:
                 told.facts.append(fact)
     told.facts += _pipelines(function, told.shares, path)
@@ -91,7 +96,7 @@ def _stores(body: Any) -> Iterator[tuple[Any, int]]:
         yield store, vectors.get(hash(store), 1)
 
 
-def _operation(stmt: TileOp, used: _Used) -> Fact | None:
+def _operation(stmt: TileOp, used: _Used, chosen: Sequence[Note]) -> Fact | None:
     """What a copy, a product or a reduction became."""
     assert stmt.span is not None
     names = tuple(used.calls)
@@ -113,6 +118,7 @@ def _operation(stmt: TileOp, used: _Used) -> Fact | None:
     widest = max(used.widths, default=0)
     if widest:
         detail.append(f"- stores of up to {byte_text(widest)}")
+    detail += [f"- {note.said}" for note in chosen]
     return Fact(stmt.span, "instructions", f" {label}", "\n".join(detail))
 
 

@@ -162,13 +162,27 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What the kernels of one definition say. `symbols` are bound in it, `shared` elsewhere;
+    `contents` is what is defined in each kernel, by the place of its name."""
+
+    kernels: tuple[Kernel, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    shared: tuple[Symbol, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    contents: tuple[tuple[Span, tuple[Outline, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """Everything known about one version of one file.
 
     `aliases` are the names the file gives to `tilelang.language`; `imported` maps names it takes
     out of it. `complete` is false when the text could not be read at all: then only
     `diagnostics` mean something and what was known before still serves. `tops` are the first lines
-    of the statements at the top of the file.
+    of the statements at the top of the file, `parts` what it was put together of: the same objects
+    as in the analysis before, where nothing changed.
     """
 
     path: str
@@ -182,6 +196,7 @@ class Analysis:
     facts: tuple[Fact, ...] = ()
     complete: bool = True
     tops: tuple[int, ...] = ()
+    parts: tuple[tuple[str, Part], ...] = field(default=(), compare=False, repr=False)
 
     def symbol_at(self, line: int, column: int) -> Symbol | None:
         """The symbol bound or used at a position; the shortest name wins at a border."""

@@ -12,7 +12,8 @@ from tilelang_lsp.model import Fact, Kernel, Launch, Outline, Symbol
 class Moves:
     """Where lines went between two texts with the same statements at the top."""
 
-    def __init__(self, old: tuple[int, ...], new: tuple[int, ...]) -> None:
+    def __init__(self, old: tuple[int, ...], new: tuple[int, ...], path: str = "") -> None:
+        self._path = path  # of the file; what lies in others stays
         self._starts = old
         same = len(old) == len(new)
         self._by = [b - a for a, b in zip(old, new, strict=True)] if same else []
@@ -25,6 +26,8 @@ class Moves:
 
     def span(self, span: Span) -> Span:
         """Where a span is now."""
+        if self._path and span.file != self._path:
+            return span
         by = self.line(span.line) - span.line
         if by == 0:
             return span
@@ -45,7 +48,7 @@ class Moves:
 
     def diagnostic(self, found: Diagnostic) -> Diagnostic:
         """A finding where it is now, its fixes too."""
-        here = found.span.file if found.span is not None else ""
+        here = self._path or (found.span.file if found.span is not None else "")
         return replace(
             found,
             span=self.maybe(found.span),

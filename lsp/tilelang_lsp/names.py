@@ -146,6 +146,14 @@ class Names:
             for s in (*b.uses, *b.bound)
         }  # fmt: skip
 
+    @cached_property
+    def attributes(self) -> dict[tuple[int, int], tuple[Chain, int]]:
+        """The chain of every attribute by where it begins, and which of its attributes it is."""
+        return {
+            (s.line, s.column): (chain, number) for chain in self.chains
+            for number, s in enumerate(chain.attributes)
+        }  # fmt: skip
+
     def of(self, span: Span) -> Binding | None:
         """The binding of the name that begins where a span does."""
         return self.by_place.get((span.line, span.column))

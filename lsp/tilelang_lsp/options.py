@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tilelang_lsp.following import Imports
 from tilelang_lsp.model import HINT_KINDS, HintKind
 
 _COMMENT = re.compile(r"^\s*#\s*tilelang:\s*(?P<what>target|hints)\s+(?P<rest>.+?)\s*$", re.M)
@@ -22,7 +23,7 @@ _COMMENT = re.compile(r"^\s*#\s*tilelang:\s*(?P<what>target|hints)\s+(?P<rest>.+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a file is read. `project` are the values its pyproject.toml sets; `select` and `ignore`
-    are codes, names or groups of rules."""
+    are codes, names or groups of rules; `imports` are the files of the workspace it is read with."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Options:
     hints: frozenset[HintKind] = frozenset(HINT_KINDS)
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    imports: Imports = field(default_factory=Imports)
 
     @property
     def target(self) -> str | None:

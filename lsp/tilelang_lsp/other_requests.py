@@ -41,6 +41,22 @@ def register(server: TilelangServer) -> None:
             log.exception("resolving a hint failed")
             return hint
 
+    @server.feature(lsp.COMPLETION_ITEM_RESOLVE)
+    async def resolve_completion(item: lsp.CompletionItem) -> lsp.CompletionItem:
+        try:
+            data = item.data if isinstance(item.data, Mapping) else {}
+            name = str(data.get("entry", ""))
+            root, _, short = name.rpartition(".")
+            catalogue = await server.catalogue()
+            names = catalogue.package if root == "tilelang" else catalogue.entries
+            entry = names.get(short)
+            if entry is not None:
+                item.documentation = answers.documentation(entry)
+                server.editor.adapt_completion(item)
+        except Exception:
+            log.exception("resolving a proposal failed")
+        return item
+
     @server.feature(lsp.WORKSPACE_SYMBOL)
     async def symbols(params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
         try:
@@ -158,6 +174,9 @@ async def _workspace_findings(server: TilelangServer) -> dict[str, list[lsp.Diag
         encoding = server.workspace.position_encoding or "utf-16"
         converter = Converter(uri, path, 0, sources.lines, encoding)
         found[uri] = [
-            answers.diagnostic(converter, editor_diagnostic(d, path)) for d in analysis.diagnostics
+            server.editor.adapt_diagnostic(
+                answers.diagnostic(converter, editor_diagnostic(d, path))
+            )
+            for d in analysis.diagnostics
         ]
     return found

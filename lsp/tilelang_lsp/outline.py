@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilelang.language.frontend import Parsed
@@ -22,11 +22,11 @@ class Imports:
     imported: tuple[tuple[str, str], ...]
 
 
-def imports(tree: ast.Module) -> Imports:
-    """What the import statements of a file, wherever they stand, say about the language."""
+def imports(statement: ast.stmt) -> Imports:
+    """What a statement at the top of a file, and all below it, import of the language."""
     aliases: dict[str, None] = {}
     imported: dict[str, str] = {}
-    for node in _statements(tree):
+    for node in (statement, *_statements(statement)):
         match node:
             case ast.Import(names=names):
                 for name in names:
@@ -53,11 +53,10 @@ def _statements(block: ast.AST) -> Iterator[ast.stmt]:
             yield from _statements(node)
 
 
-def outline(
-    source: SourceFile, contents: Mapping[Span, tuple[Outline, ...]]
-) -> tuple[Outline, ...]:  # fmt: skip
-    """The classes and functions of a file; those whose name has `contents` are kernels."""
-    return tuple(_definitions(source.tree, source, contents))
+def definitions(statement: ast.stmt, source: SourceFile) -> tuple[Outline, ...]:
+    """The classes and functions that a statement at the top of a file defines, what is in kernels
+    aside."""
+    return tuple(_definitions(ast.Module([statement], []), source))
 
 
 def contents_of(parsed: Parsed, path: str) -> Iterator[Outline]:
@@ -69,39 +68,29 @@ def contents_of(parsed: Parsed, path: str) -> Iterator[Outline]:
             yield Outline(symbol.name, symbol.kind, symbol.span, symbol.span, symbol.detail)
 
 
-def _definitions(
-    parent: ast.AST, source: SourceFile, kernels: Mapping[Span, tuple[Outline, ...]]
-) -> Iterator[Outline]:
+def _definitions(parent: ast.AST, source: SourceFile) -> Iterator[Outline]:
     for field in ("body", "orelse", "finalbody", "handlers"):
         for node in getattr(parent, field, ()):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                yield _definition(node, source, kernels)
+                yield _definition(node, source)
             else:
-                yield from _definitions(node, source, kernels)
+                yield from _definitions(node, source)
 
 
 def _definition(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
-    source: SourceFile,
-    kernels: Mapping[Span, tuple[Outline, ...]],
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, source: SourceFile
 ) -> Outline:
     name_span = _name_span(node, source)
     whole = source.span(node)
     if node.decorator_list:
         whole = source.span(node.decorator_list[0]).to(whole)
-    inner = tuple(_definitions(node, source, kernels))
-    contents = kernels.get(name_span)
-    inner = (*(contents or ()), *inner)
-    return Outline(node.name, _kind(node, contents is not None), whole, name_span, "", inner)
+    inner = tuple(_definitions(node, source))
+    return Outline(node.name, _kind(node), whole, name_span, "", inner)
 
 
-def _kind(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, is_kernel: bool
-) -> OutlineKind:
+def _kind(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> OutlineKind:
     if isinstance(node, ast.ClassDef):
         return "class"
-    if is_kernel:
-        return "kernel"
     if any(ast.unparse(d).split("(")[0].endswith("macro") for d in node.decorator_list):
         return "macro"
     return "function"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from tilelang.language.frame import FrameEnvironment
 from tilelang.language.frontend import Parsed
@@ -15,6 +14,7 @@ from tilelang.program.stmt import Launch as LaunchStatement
 from tilelang.program.text import expr_text
 from tilelang_diagnostics import Span
 from tilelang_lsp import describe
+from tilelang_lsp.assembly import merged
 from tilelang_lsp.model import Call, Kernel, Launch, Symbol
 
 OPEN = ("const", "symbol")
@@ -23,10 +23,11 @@ OPEN = ("const", "symbol")
 def kernel_of(parsed: Parsed, owner: str) -> Kernel:
     """A kernel as the editor knows it."""
     launches: tuple[Launch, ...] = ()
+    path = parsed.definition.span.file
     calls: dict[Call, None] = {}
     if parsed.function is not None:
         for s in walk_statements(parsed.function.body):
-            if isinstance(s, LaunchStatement) and s.span is not None:
+            if isinstance(s, LaunchStatement) and s.span is not None and s.span.file == path:
                 launches = (*launches, _launch(s))
             caller = parsed.name
             for frame in s.calls:
@@ -81,37 +82,18 @@ def symbols_of(kernels: Iterable[Parsed], path: str) -> tuple[Symbol, ...]:
         for symbol in table.symbols:
             if symbol.span.file == path:
                 span = _name_only(symbol.span, symbol.name)
+                uses = tuple(u for u in symbol.uses if u.file == path)
                 found.append(Symbol(
-                    symbol.name, symbol.kind, span, tuple(symbol.uses), symbol.detail,
+                    symbol.name, symbol.kind, span, uses, symbol.detail,
                     symbol.function, describe.notes(symbol.value),
                 ))  # fmt: skip
     return merged(found)
-
-
-def merged(symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
-    """Each binding once, in order.
-
-    A macro's own names are bound anew by every kernel that inlines it, and a factory's names are
-    used by every kernel in it: those are one symbol with all uses.
-    """
-    found: dict[tuple[str, Span], list[Symbol]] = {}
-    for symbol in symbols:
-        found.setdefault((symbol.name, symbol.span), []).append(symbol)
-    return tuple(sorted(map(_merge, found.values()), key=lambda s: s.span))
 
 
 def _name_only(span: Span, name: str) -> Span:
     """The name alone, where a parameter's span takes in its annotation."""
     end = span.column + len(name)
     return Span(span.file, span.line, span.column, span.line, end)
-
-
-def _merge(same: list[Symbol]) -> Symbol:
-    """One symbol out of several for a binding."""
-    if len(same) == 1:
-        return same[0]
-    best = next((s for s in same if s.detail), same[0])
-    return replace(best, uses=tuple(dict.fromkeys(u for s in same for u in s.uses)))
 
 
 def _tables(kernels: Iterable[Parsed]) -> Iterator[SymbolTable]:

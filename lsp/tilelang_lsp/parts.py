@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from tilelang.language.frontend import Parsed
+from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Diagnostic, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.engine import check
 from tilelang_lint.rules import Subject
 from tilelang_lsp.facts import program_facts
-from tilelang_lsp.model import Fact, Kernel, Outline, Symbol
+from tilelang_lsp.model import Outline, Part, Symbol
 from tilelang_lsp.moves import Moves
 from tilelang_lsp.options import Options
-from tilelang_lsp.outline import contents_of
+from tilelang_lsp.outline import Imports, contents_of, definitions, imports
 from tilelang_lsp.parsed import kernel_of, owner_at, symbols_of
+
+MODULE = "<module>"  # the function of what is bound at the top of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +75,22 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What the kernels of one definition say."""
+class Top:
+    """What a statement at the top of a file defines and imports."""
 
-    kernels: tuple[Kernel, ...] = ()
-    symbols: tuple[Symbol, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    contents: tuple[tuple[Span, tuple[Outline, ...]], ...] = ()
+    definitions: tuple[Outline, ...]
+    imports: Imports
+
+
+Tops: TypeAlias = dict[int, tuple[ast.stmt, Top]]  # by the identity of the statement
+
+
+def tops_of(source: SourceFile, known: Tops) -> Tops:
+    """The statements at the top of a file, with what is `known` of those that are the same."""
+    return {
+        id(node): known.get(id(node)) or (node, Top(definitions(node, source), imports(node)))
+        for node in source.tree.body
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,8 @@ class File:
     parts: Mapping[str, Part]
     outside: tuple[Diagnostic, ...]
     whole: bool  # every part is a function at the top of the file
+    path: str
+    tops: Tops = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -110,7 +124,8 @@ class File:
         }
         own = {d for parsed in subject.kernels for d in parsed.diagnostics}
         outside = tuple(d for d in check(subject) if d not in own)
-        return File(layout, options, parts, outside, whole and not subject.failures)
+        whole = whole and not subject.failures
+        return File(layout, options, parts, outside, whole, subject.path)
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """All findings, each once."""
@@ -150,9 +165,13 @@ def _part(
         fact for parsed in kernels if parsed.function is not None
         for fact in program_facts(parsed.function, path, layout.lines)
     ]  # fmt: skip
+    first, last = ranges[owner]
+    symbols = [_without(s, others) for s in symbols_of(kernels, path)]
+    own = [s.function != MODULE and first <= s.span.line <= last for s in symbols]
     return Part(
         tuple(kernel_of(parsed, owner) for parsed in kernels),
-        tuple(_without(s, others) for s in symbols_of(kernels, path)),
+        tuple(s for s, is_own in zip(symbols, own, strict=True) if is_own),
+        tuple(s for s, is_own in zip(symbols, own, strict=True) if not is_own),
         tuple(dict.fromkeys(facts)),
         tuple(dict.fromkeys(d for parsed in kernels for d in parsed.diagnostics)),
         tuple((parsed.definition.span, tuple(contents_of(parsed, path))) for parsed in kernels),
@@ -172,6 +191,7 @@ def _moved(part: Part, moves: Moves) -> Part:
     return Part(
         tuple(map(moves.kernel, part.kernels)),
         tuple(map(moves.symbol, part.symbols)),
+        tuple(map(moves.symbol, part.shared)),
         tuple(map(moves.fact, part.facts)),
         tuple(map(moves.diagnostic, part.diagnostics)),
         tuple((moves.span(a), tuple(map(moves.outline, b))) for a, b in part.contents),

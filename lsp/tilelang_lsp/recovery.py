@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MAX_REPAIRS = 25
@@ -47,10 +48,12 @@ class Recovered:
         return tuple(found)
 
 
-def recover(text: str, known: SyntaxError | None = None) -> Recovered | None:
+def recover(
+    text: str, known: SyntaxError | None = None, parse: Callable[[str], ast.Module] = ast.parse
+) -> Recovered | None:
     """`text` made parsable; None when a few harmless lines do not make it so.
 
-    `known` is what Python says of the text, if it was asked.
+    `known` is what Python says of the text, if it was asked; `parse` is how it is asked.
     """
     lines = text.split("\n")
     broken: list[int] = []
@@ -59,7 +62,7 @@ def recover(text: str, known: SyntaxError | None = None) -> Recovered | None:
         try:
             if known is not None:
                 raise known
-            return Recovered(repaired, ast.parse(repaired), tuple(sorted(set(broken))))
+            return Recovered(repaired, parse(repaired), tuple(sorted(set(broken))))
         except SyntaxError as error:
             line = _repair(lines, error, broken)
         except (ValueError, RecursionError, MemoryError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import logging
 import os
@@ -17,35 +16,38 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types as lsp
 from pygls import uris
 
-from tilelang_diagnostics import Diagnostic
+from tilelang_diagnostics import Diagnostic, Severity
 from tilelang_diagnostics.json_format import from_json
 from tilelang_lsp.clicked import Asked, Outcome
 from tilelang_lsp.documents import Document
 from tilelang_lsp.edits import change_between, move_diagnostics
-from tilelang_lsp.insights import Key
+from tilelang_lsp.insights import Key, keys_of
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
 
 log = logging.getLogger(__name__)
 LONGEST_RUN_SECONDS = 300.0
+LONGEST_STOP_SECONDS = 5.0
 LONGEST_LINE = 1 << 26  # bytes of an outcome
+T = TypeVar("T")
 _WORDS = {"compile": "compiled", "emulate": "ran on the emulator", "trace": "traced"}
 
 
 @dataclass(slots=True)
 class Runs:
-    """The commands that run, by kernel, and the folder of what they show."""
+    """The commands that are under way, and the folder of what they show."""
 
     running: dict[tuple[str, Key], asyncio.Task[Any]] = field(default_factory=dict)
+    followed: set[asyncio.Task[Any]] = field(default_factory=set)
     _folder: str | None = None
 
     @property
@@ -55,10 +57,36 @@ class Runs:
             self._folder = tempfile.mkdtemp(prefix="tilelang-lsp-")
         return Path(self._folder)
 
-    def stop(self) -> None:
+    async def follow(self, server: TilelangServer, work: Coroutine[Any, Any, T]) -> T | None:
+        """The result of a command; None where it was ended.
+
+        pygls cancels the answer to a request for a command, not what works on it.
+        """
+        task = asyncio.get_running_loop().create_task(work)
+        self.followed.add(task)
+        task.add_done_callback(self.followed.discard)
+        requests = getattr(server.protocol, "_request_futures", {})
+        request, loop = requests.get(server.protocol.msg_id), asyncio.get_running_loop()
+
+        def answered(future: Any) -> None:
+            if future.cancelled():
+                loop.call_soon_threadsafe(task.cancel)
+
+        if request is not None:
+            request.add_done_callback(answered)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return None
+
+    async def stop(self) -> None:
         """End what runs, and remove what was written."""
-        for task in self.running.values():
+        for task in self.followed:
             task.cancel()
+        if self.followed:
+            await asyncio.wait(self.followed, timeout=LONGEST_STOP_SECONDS)
+            for _ in range(10):  # until their requests are answered: pygls forgets those first
+                await asyncio.sleep(0)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -66,24 +94,19 @@ class Runs:
 async def run(
     server: TilelangServer, document: Document, key: Key, asked: Asked
 ) -> dict[str, Any] | None:
-    """Run a command, show what came of it, and return it; None where it was ended."""
-    place, runs = (document.uri, key), server.runs
-    before = runs.running.get(place)
-    if before is not None:
-        before.cancel()  # the newest click counts
+    """Run a command, show what came of it, and return it; None where it took too long."""
+    place, running = (document.uri, key), server.runs.running
+    if place in running:
+        running[place].cancel()  # the newest click counts
+    task = asyncio.current_task()
+    assert task is not None
+    running[place] = task
     text, digest = document.text, document.digest.get(key, "")
-    task = asyncio.get_running_loop().create_task(_watched(server, asked))
-    runs.running[place] = task
     try:
-        outcome = await task
-    except asyncio.CancelledError:
-        task.cancel()
-        if not task.cancelled() and (current := asyncio.current_task()) and current.cancelling():
-            raise  # the request itself was cancelled
-        return None
+        outcome = await _watched(server, asked)
     finally:
-        if runs.running.get(place) is task:
-            del runs.running[place]
+        if running.get(place) is task:
+            del running[place]
     if outcome is None:
         return None
     found = tuple(map(from_json, outcome.diagnostics))
@@ -107,12 +130,14 @@ class _Found:
 def _keep(server: TilelangServer, document: Document, key: Key, found: _Found) -> None:
     """Make findings those of the document, unless its kernel was edited meanwhile."""
     document.ran.pop(key, None)
-    current = document.digest.get(key)
+    kernel, current = keys_of(document.analysis).get(key), document.digest.get(key)
     if found.diagnostics and found.digest and current == found.digest:
         change = change_between(found.text, document.text)
         moved = found.diagnostics
         if change is not None:
             moved = move_diagnostics(moved, change)
+        if kernel is not None:  # what has no place of its own is about the kernel
+            moved = tuple(replace(d, span=d.span or kernel.span) for d in moved)
         document.ran[key] = (found.digest, moved)
     server.publish(document)
     workspace = server.client_capabilities.workspace
@@ -136,7 +161,7 @@ async def _watched(server: TilelangServer, asked: Asked) -> Outcome | None:
 async def _in_a_process(
     server: TilelangServer, asked: Asked, report: Callable[[str], None]
 ) -> Outcome:
-    request = json.dumps(dataclasses.asdict(asked))
+    request = json.dumps(asdict(asked))
     code = f"import sys; sys.path[:] = {sys.path!r}; from tilelang_lsp.clicked import main; main()"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, request, stdin=asyncio.subprocess.PIPE,
@@ -152,8 +177,10 @@ async def _in_a_process(
             if "now" in message:
                 report(message["now"])
             else:
-                fields = {k: tuple(v) if isinstance(v, list) else v for k, v in message.items()}
-                outcome = Outcome(**fields)
+                outcome = Outcome(
+                    tuple(message["diagnostics"]), tuple(message["facts"]), message["shown"],
+                    message["failed"],
+                )  # fmt: skip
         await process.wait()
     finally:
         _kill(process)
@@ -199,7 +226,8 @@ class _Progress:
             log.warning("no progress is shown: %s", error)
             self.is_shown = False
             return self
-        progress.begin(self.token, lsp.WorkDoneProgressBegin(f"tilelang: {self.title}", True))
+        progress.begin(self.token, lsp.WorkDoneProgressBegin(
+            title=f"tilelang: {self.title}", cancellable=True))  # fmt: skip
         loop = asyncio.get_running_loop()
 
         def ended(future: Any) -> None:
@@ -217,7 +245,9 @@ class _Progress:
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.is_shown:
-            end = lsp.WorkDoneProgressEnd("cancelled" if kind is asyncio.CancelledError else None)
+            end = lsp.WorkDoneProgressEnd(
+                message="cancelled" if kind is asyncio.CancelledError else None
+            )
             self.server.work_done_progress.end(self.token, end)
             self.server.work_done_progress.tokens.pop(self.token, None)
 
@@ -226,7 +256,7 @@ async def _show(
     server: TilelangServer, asked: Asked, outcome: Outcome, found: tuple[Diagnostic, ...]
 ) -> None:
     """One message about it all, and the file there is to see."""
-    wrong = [d for d in found if d.severity.value == "error"]
+    wrong = [d for d in found if d.severity is Severity.ERROR]
     facts = ", ".join(outcome.facts)
     if outcome.failed:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""

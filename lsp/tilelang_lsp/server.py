@@ -16,6 +16,7 @@ from pygls.lsp.server import LanguageServer
 
 from tilelang_diagnostics import SourceMap
 from tilelang_lsp import answers, convert
+from tilelang_lsp.client import Client
 from tilelang_lsp.documents import Document, Documents
 from tilelang_lsp.features import FEATURES, Feature, Request
 from tilelang_lsp.features.diagnostics import editor_diagnostic
@@ -24,6 +25,7 @@ from tilelang_lsp.model import Catalogue
 from tilelang_lsp.notebooks import Notebooks
 from tilelang_lsp.options import Options, options_from
 from tilelang_lsp.project import Projects
+from tilelang_lsp.runs import Runs
 from tilelang_lsp.worker import Worker, WorkerFailed
 from tilelang_lsp.workspace import Workspace
 
@@ -55,8 +57,10 @@ class TilelangServer(LanguageServer):
         self.client: Mapping[str, Any] = {}
         self.projects = Projects()
         self.folders_index = Workspace()
+        self.runs = Runs()
         self.notebooks = Notebooks(self.documents)
         self.pulls = False
+        self.editor = Client()
         self.tells = False
         self._catalogue: Catalogue | None = None
         self._later: set[asyncio.Task[Any]] = set()
@@ -75,12 +79,20 @@ class TilelangServer(LanguageServer):
                 said = lsp.ShowMessageParams(lsp.MessageType.Warning, found.refused)
                 self.window_show_message(said)
                 return None
-            return answers.answer(converter, feature.method, found)
+            answer = answers.answer(
+                converter, feature.method, found, eager=not self.editor.resolves_hints
+            )
+            return self.editor.adapt(feature.method, answer, self.version_of)
         except asyncio.CancelledError:
             raise
         except Exception:
             log.exception("%s failed", feature.method)
             return answers.empty_answer(feature.method)
+
+    def version_of(self, uri: str) -> int | None:
+        """The version of an open document; None for a file on the disk."""
+        found = self.workspace.text_documents.get(uri)
+        return None if found is None else found.version
 
     async def _document(self, feature: Feature, uri: str) -> Document | None:
         match feature.waits:
@@ -137,7 +149,8 @@ class TilelangServer(LanguageServer):
         }
         for d in document.shown:
             shown = editor_diagnostic(d, document.path)
-            found[converter.uri_of(shown.span)].append(answers.diagnostic(converter, shown))
+            one = self.editor.adapt_diagnostic(answers.diagnostic(converter, shown))
+            found[converter.uri_of(shown.span)].append(one)
         return found
 
     def publish(self, document: Document) -> None:

@@ -66,13 +66,13 @@ class Workspace:
     def __init__(self, folders: Sequence[str] = (), rest: float = 0.0) -> None:
         self.rest = rest
         self.parsed = 0  # texts so far
-        self.generation = 0  # grows with every change that is known of
         self._open: dict[str, str] = {}
         self._known: dict[str, _Known] = {}
         self._names: OrderedDict[str, tuple[object, Names | None]] = OrderedDict()
         self._files: tuple[str, ...] | None = None
         self._stamps: dict[str, _Stamp | None] = {}
         self._looked = 0.0
+        self.looks = 0  # grows whenever the disk may be other than it was
         self._lock = threading.RLock()  # requests over many files run on a thread of their own
         self.modules = ModuleFiles(folders, self.exists)
 
@@ -89,9 +89,9 @@ class Workspace:
 
     def open(self, path: str, text: str) -> None:
         """A file is open and says `text`, whatever is on the disk."""
-        if self._open.get(path) != text:
-            self._open[path] = text
-            self.generation += 1
+        if path not in self._open:
+            self.changed()
+        self._open[path] = text
 
     def close(self, path: str) -> None:
         """A file is no longer open."""
@@ -101,14 +101,18 @@ class Workspace:
     def changed(self) -> None:
         """Something on the disk changed."""
         self._files, self._stamps = None, {}
-        self.generation += 1
+        self.looks += 1
 
     def look_again(self) -> None:
         """Forget what the disk was like, if that is longer ago than it may be."""
         now = time.monotonic()
         if now - self._looked >= self.rest:
             self._looked = now
-            self._files, self._stamps = None, {}
+            self.changed()
+
+    def open_texts(self) -> tuple[tuple[str, str], ...]:
+        """The open files and what they say."""
+        return tuple(self._open.items())
 
     def is_open(self, path: str) -> bool:
         """Whether the editor holds a file."""
@@ -128,7 +132,8 @@ class Workspace:
 
     def stamp(self, path: str) -> _Stamp | None:
         """Time and size of a file on the disk; None where there is none."""
-        if path not in self._stamps:
+        stamps = self._stamps
+        if path not in stamps:
             found: _Stamp | None = None
             try:
                 stat = os.stat(path)
@@ -136,10 +141,8 @@ class Workspace:
                     found = (stat.st_mtime_ns, stat.st_size)
             except (OSError, ValueError):
                 pass
-            if len(self._stamps) > 4 * MOST_FILES:
-                self._stamps.clear()
-            self._stamps[path] = found
-        return self._stamps[path]
+            stamps[path] = found
+        return stamps[path]
 
     def text(self, path: str) -> str | None:
         """What a file says, None when it cannot be read."""
@@ -151,10 +154,15 @@ class Workspace:
             return None
         return SourceMap().text(path)
 
+    def version(self, path: str) -> object:
+        """What changes whenever a file says something else."""
+        text = self._open.get(path)
+        return self.stamp(path) if text is None else text
+
     def names(self, path: str) -> Names | None:
         """The names of a file; None for what cannot be read at all."""
         with self._lock:
-            version = self._version(path)
+            version = self.version(path)
             known = self._names.get(path)
             if known is not None and known[0] == version:
                 self._names.move_to_end(path)
@@ -170,17 +178,18 @@ class Workspace:
 
     def files(self) -> tuple[str, ...]:
         """The Python files of the workspace, at most some thousand, and the open ones."""
-        if self._files is None:
-            found = []
+        files = self._files
+        if files is None:
+            found: dict[str, None] = {}
             for folder in self.folders:
                 for path in _python_files(folder):
                     if len(found) == MOST_FILES:
                         break
-                    found.append(path)
-            self._files = tuple(dict.fromkeys(found))
-            for gone in self._known.keys() - {*found, *self._open}:
-                del self._known[gone]
-        return tuple(dict.fromkeys((*self._files, *list(self._open))))
+                    found[path] = None
+            self._files = files = tuple(found)
+            for gone in [p for p in self._known if p not in found and p not in self._open]:
+                self._known.pop(gone, None)
+        return tuple(dict.fromkeys((*files, *list(self._open))))
 
     def holding(self, words: Collection[str]) -> list[str]:
         """The files in which one of the words occurs."""
@@ -200,16 +209,12 @@ class Workspace:
         ]  # fmt: skip
         return tuple(sorted(found, key=lambda d: (len(d.name), d.name, d.span)))
 
-    def _version(self, path: str) -> object:
-        text = self._open.get(path)
-        return self.stamp(path) if text is None else text
-
     def _parse(self, path: str, text: str) -> Names | None:
         self.parsed += 1
         return read_names(path, text)
 
     def _read(self, path: str) -> _Known | None:
-        version = self._version(path)
+        version = self.version(path)
         known = self._known.get(path)
         if known is None or known.stamp != version:
             text = self.text(path)

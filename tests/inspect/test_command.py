@@ -63,8 +63,10 @@ def test_json(run: Run) -> None:
     assert status == 0 and {k: found[k] for k in SCHEMA} == SCHEMA
     assert set(found) == {
         *SCHEMA, "name", "target", "arch", "compiler", "source", "note", "kernels", "conflicts",
-        "remarks",
+        "remarks", "choices",
     }  # fmt: skip
+    said = [choice["said"] for choice in found["choices"] if choice["kind"] == "gemm"]
+    assert said == ["mma.sync m16n8k16, 32 a warp, by 4x1 warps"] * 2
     (kernel,) = found["kernels"]
     assert set(kernel) == {
         "symbol", "threads", "shared", "registers", "stack", "spill_stores", "spill_loads",

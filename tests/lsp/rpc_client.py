@@ -25,6 +25,17 @@ CAPABILITIES: dict[str, Any] = {
     "textDocument": {
         "publishDiagnostics": {
             "relatedInformation": True, "versionSupport": True, "codeDescriptionSupport": True,
+            "tagSupport": {"valueSet": [1, 2]},
+        },
+        "inlayHint": {"resolveSupport": {"properties": ["tooltip"]}},
+        "completion": {
+            "completionItem": {"snippetSupport": True, "documentationFormat": ["markdown"]},
+        },
+        "signatureHelp": {
+            "signatureInformation": {
+                "documentationFormat": ["markdown"],
+                "parameterInformation": {"labelOffsetSupport": True},
+            },
         },
         "hover": {"contentFormat": ["markdown"]},
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},

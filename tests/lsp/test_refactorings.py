@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -176,45 +175,3 @@ def test_patterns_are_offered_where_they_fit(name: str) -> None:
     outside = labels(in_launch("T.clear(C)") + "\n$0")
     assert (name in inside) == (where == "launch")
     assert (name in outside) == (where == "top")
-
-
-FILLED = """
-    def factory(M=64, N=64, K=64, block_M=64, block_N=64, block_K=32):
-        @T.prim_func
-        def main(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16")):
-            with T.Kernel(1, 1, threads=128) as (bx, by):
-                A_shared = T.alloc_shared((block_M, block_K), "float16")
-                B_shared = T.alloc_shared((block_K, block_N), "float16")
-                C_local = T.alloc_fragment((block_M, block_N), "float32")
-                scores = T.alloc_fragment((block_M, block_N), "float32")
-                peak = T.alloc_fragment((block_M,), "float32")
-                old_peak = T.alloc_fragment((block_M,), "float32")
-                shrink = T.alloc_fragment((block_M,), "float32")
-                block_sum = T.alloc_fragment((block_M,), "float32")
-                total = T.alloc_fragment((block_M,), "float32")
-                scale = 1.0
-                T.fill(peak, -1e30)
-                T.clear(total)
-                T.clear(scores)
-                PLACE
-        return main
-    """
-
-
-def filled(text: str) -> str:
-    """A snippet with its suggestions taken."""
-    named = dict(re.findall(r"\$\{(\d+):([^}]*)\}", text))
-    text = re.sub(r"\$\{\d+:([^}]*)\}", r"\1", text)
-    return re.sub(r"\$(\d+)", lambda m: named.get(m[1], "0" if m[1] == "0" else ""), text)
-
-
-@pytest.mark.parametrize("name", [s.name for s in SNIPPETS])
-def test_patterns_compile_as_they_stand(name: str) -> None:
-    snippet = next(s for s in SNIPPETS if s.name == name)
-    body = filled(snippet.text.replace("{T}", "T"))
-    if snippet.where == "top":
-        text = kernel_text(body)
-    else:
-        indented = body.replace("\n", "\n" + " " * 16)
-        text = kernel_text(FILLED.replace("PLACE", indented))
-    assert [d for d in analysis_of(text).diagnostics if d.is_error] == []

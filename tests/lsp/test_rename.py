@@ -9,7 +9,9 @@ import pytest
 from tests.lsp.asking import analysis_of, ask, in_launch, without_cursor
 from tests.support.markers import kernel_text
 from tilelang_diagnostics import apply_edits
+from tilelang_lsp.crossing import Crossing
 from tilelang_lsp.features import call_hierarchy, rename
+from tilelang_lsp.workspace import Workspace
 
 BODY = """
     s = T.alloc_shared((32, 64), "float16")
@@ -76,10 +78,16 @@ def test_only_calls_of_the_function_are_touched() -> None:
     assert changed.endswith(kernel_text(others).partition("T\n")[2])
 
 
-@pytest.mark.parametrize("text", ["T.co$0py(A, C)", "T.clear(C)  # $0x", "x = $01"])
+@pytest.mark.parametrize("text", ["T.clear(C)  # $0x", "x = $01", "y = 'A$0'"])
 def test_what_has_no_name_of_its_own_cannot_be_renamed(text: str) -> None:
     assert ask(rename.PREPARE, in_launch(text)) is None
     assert renamed(in_launch(text), "other") is None
+
+
+def test_names_of_the_language_cannot_be_renamed() -> None:
+    text = in_launch("T.co$0py(A, C)")
+    assert ask(rename.PREPARE, text) is None
+    assert renamed(text, "other") == "`T.copy` is a name of the language"
 
 
 def test_what_would_be_renamed() -> None:
@@ -120,7 +128,10 @@ MACROS = """
 
 
 def calls(question: Any, name: str) -> list[tuple[str, list[int]]]:
-    found = question(analysis_of(kernel_text(MACROS)), name)
+    source = kernel_text(MACROS)
+    before, _, _ = source.partition(f"def {name}")
+    across = Crossing(Workspace(), "kernel.py", source)
+    found = question(across, before.count("\n") + 1, len("def ") + 1)
     return [(c.other.name, [s.line - 3 for s in c.places]) for c in found]
 
 

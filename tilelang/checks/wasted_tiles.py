@@ -3,8 +3,8 @@
     with T.Kernel(T.ceildiv(132, 128)) as bx:
         … A[bx * 128 + i] …         # two tiles of 128 for 132 elements
 
-What lies beyond the edge is computed and thrown away. A single tile is no choice of tiles, and
-loops that skip whole tiles waste nothing.
+What lies beyond the edge is computed and thrown away. A single tile is no choice of tiles, loops
+that skip whole tiles waste nothing, and tiles that overlap are larger than their step on purpose.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _wasted(access: Access, dimension: int, context: Context) -> tuple[float, Di
         return None
     ((block, count),) = blocks.items()
     low, high = interval(r.min, context.ranges())
-    if low != 0 or high is None or count < 2:
+    if low != 0 or high is None or count < 2 or _overlap(r.min, size, block, context):
         return None
     covered = high + size
     share = 1 - extent / covered
@@ -88,6 +88,13 @@ def _blocks(index: Expr, context: Context) -> dict[Var, int]:
         for var, extent in context.launch.blocks
         if var in used and (count := constant_value(extent)) is not None
     }
+
+
+def _overlap(index: Expr, size: int, block: Var, context: Context) -> bool:
+    """Whether a block reaches into what the next one covers."""
+    ranges = context.ranges()
+    first, second = (interval(index, {**ranges, block: (at, at)}) for at in (0, 1))
+    return first[1] is not None and second[0] is not None and first[1] + size > second[0]
 
 
 def _skips(index: Expr, context: Context) -> bool:

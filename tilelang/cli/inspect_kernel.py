@@ -57,8 +57,9 @@ def inspect_kernel(
 def _inspected(special: Specialised, target: Target) -> Inspection:
     compiled = build(special.function, target, special.options).compiled
     return inspect_artifact(
-        compiled.artifact, special.function, compiled.target, compiled.diagnostics
-    )
+        compiled.artifact, special.function, compiled.target, compiled.diagnostics,
+        special.options,
+    )  # fmt: skip
 
 
 def _print(found: Sequence[Inspection], console: Console) -> None:

@@ -24,6 +24,7 @@ from tilelang.codegen.cpu_memory import Memory, mul64, row_major
 from tilelang.codegen.cpu_stmt import Statements
 from tilelang.ir import llvm
 from tilelang.ir.spans import calls_of, from_tir
+from tilelang.nested import nested
 from tilelang_diagnostics import diagnose
 from tilelang_diagnostics.model import Diagnostic, Span
 
@@ -52,7 +53,8 @@ def build_cpu(
     most of the time, is then left out.
     """
     cpu = cpu or llvm.host_cpu()
-    printer = print_cpu(func, cpu)
+    with nested("print"):
+        printer = print_cpu(func, cpu)
     printed = CpuArtifact(
         name=printer.name,
         slots=tuple(printer.slots),
@@ -67,7 +69,8 @@ def build_cpu(
     )
     known = find_object(printed) if find_object is not None else None
     if known is None:
-        known = llvm.compile_llvm(printer.text, printer.forwarders, cpu)
+        with nested("LLVM"):
+            known = llvm.compile_llvm(printer.text, printer.forwarders, cpu)
     return replace(printed, object_code=known)
 
 

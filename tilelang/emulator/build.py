@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from tilelang.backends import Backend, backend_for, find_backend
@@ -11,8 +12,11 @@ from tilelang.codegen.device_artifact import DeviceArtifact, DeviceCode
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.compiler import Compiled, effective_options, ir_text, lower_function
 from tilelang.emulator.kernel import EmulatedKernel
+from tilelang.emulator.launch import build_library
 from tilelang.emulator.settings import Emulator, needs_gpu_target
 from tilelang.emulator.source import refusals
+from tilelang.emulator.toolchain import find_compiler
+from tilelang.nested import nested
 from tilelang.options import CompileOptions
 from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Var
@@ -24,8 +28,8 @@ from tilelang.runtime.effects import pointer_tables
 from tilelang.runtime.fingerprint import Origin, fingerprint
 from tilelang.runtime.report import warn
 from tilelang.target import Target
-from tilelang.watching import is_watched, watched
-from tilelang_diagnostics import diagnose, error_for, raise_for
+from tilelang.watching import is_watched, part, watched
+from tilelang_diagnostics import CompileError, diagnose, error_for, raise_for
 from tilelang_diagnostics.model import Diagnostic
 
 
@@ -45,7 +49,7 @@ def build_emulated(
         raise error_for(addresses)
     options = effective_options(function, options)
     with guarded(f"compiling {function.name} for {target}", function.span):
-        compiled, from_cache = _printed(function, backend, target, options)
+        compiled, from_cache = _printed(function, backend, target, options, settings.check)
     warn(compiled.diagnostics)  # found in a cache, too: Python says the same once a place
     artifact = compiled.artifact
     assert isinstance(artifact, CudaArtifact | DeviceArtifact)
@@ -57,12 +61,12 @@ _in_memory: dict[tuple[str, tuple[Origin, ...]], Compiled] = {}
 
 
 def _printed(
-    function: Function, backend: Backend, target: Target, options: CompileOptions
+    function: Function, backend: Backend, target: Target, options: CompileOptions, check: bool
 ) -> tuple[Compiled, bool]:
     """The source of `function`, and whether it was there; TVM is needed for what was not."""
     mark = fingerprint(function) if is_cache_enabled() and not is_watched() else None
     if mark is None:
-        return _print(function, backend, target, options), False
+        return _print(function, backend, target, options, check), False
     kept = KernelCache()
     key = kept.printed_key(mark, target, options)
     compiled = _in_memory.get((key, mark.origins))
@@ -71,22 +75,29 @@ def _printed(
         compiled = None if cached is None else cached.compiled
     found = compiled is not None
     if compiled is None:
-        compiled = _print(function, backend, target, options)
+        compiled = _print(function, backend, target, options, check)
         kept.save(key, mark, compiled)
     _in_memory[key, mark.origins] = compiled
     return compiled, found
 
 
 def _print(
-    function: Function, backend: Backend, target: Target, options: CompileOptions
+    function: Function, backend: Backend, target: Target, options: CompileOptions, check: bool
 ) -> Compiled:  # fmt: skip
     with watched(function, target, options) as watches:
         lowered = lower_function(function, target, options, watches)
         raise_for(lowered.diagnostics)
-        device = print_for(backend, lowered.func, options)
+        with part("generate", watches), nested("print"):
+            device = print_for(backend, lowered.func, options)
         refused = refusals(device)
         if refused:
             raise error_for(refused)
+        if watches:
+            # The first call would do this, and find it done: a trace tells how long it takes.
+            with part("emulator", watches), suppress(CompileError):
+                compiler = find_compiler()
+                with nested(compiler.command[0]):
+                    build_library(device, check, compiler)
         artifact = artifact_of(device, target, backend.words().extension)
         for watch in watches:
             watch.finished(artifact, lowered.diagnostics)

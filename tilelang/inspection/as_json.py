@@ -1,6 +1,6 @@
 """An inspection as JSON for tools; the field names are a public format.
 
-    {"schema": "tilelang-inspect", "major": 1, "minor": 0,
+    {"schema": "tilelang-inspect", "major": 1, "minor": 1,
      "name": "matmul", "target": "cuda:sm_90a", "arch": "sm_90a", "compiler": "NVRTC 13.0",
      "source": "sass" or "ptx", "note": "why it is PTX, or empty",
      "kernels": [{"symbol": "matmul_kernel", "threads": 128,
@@ -13,7 +13,10 @@
        "lines": [{"span": SPAN, "calls": [{"function": "…", "span": SPAN}], "counts": {…}}]}],
      "conflicts": [{"buffer": "A_s", "operation": "T.gemm(…)", "access": "ldmatrix",
                     "mode": "reads", "degree": 1, "span": SPAN}],
-     "remarks": [DIAGNOSTIC]}
+     "remarks": [DIAGNOSTIC],
+     "choices": [{"kind": "copy", "text": "…", "why": "…", "span": SPAN or null,
+                  "rejected": [{"way": "TMA", "why": "…"}],
+                  "places": [{"span": SPAN, "text": "…"}], "said": "all of it in one line"}]}
 
 SPAN and DIAGNOSTIC are those of `tilelang_diagnostics.json_format`. Names of counts are those of
 `counts.NAMES`; a count that is not there is 0. What is not known is null. Fields may be added
@@ -25,13 +28,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
+from tilelang.choices import Note
 from tilelang.inspection.counts import Counts
 from tilelang.inspection.model import BankConflicts, Inspection, KernelReport
 from tilelang_diagnostics import to_json
 from tilelang_diagnostics.json_format import span_to_json
 from tilelang_diagnostics.model import Span
 
-SCHEMA: Final = {"schema": "tilelang-inspect", "major": 1, "minor": 0}
+SCHEMA: Final = {"schema": "tilelang-inspect", "major": 1, "minor": 1}
 
 
 def inspection_json(found: Inspection) -> dict[str, Any]:
@@ -47,6 +51,19 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
         "kernels": [_kernel(k) for k in found.kernels],
         "conflicts": [_conflict(c) for c in found.conflicts],
         "remarks": [to_json(d) for d in found.remarks],
+        "choices": [_choice(n) for n in found.choices],
+    }
+
+
+def _choice(found: Note) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "text": found.text,
+        "why": found.why,
+        "span": _span(found.span),
+        "rejected": [{"way": r.way, "why": r.why} for r in found.rejected],
+        "places": [{"span": _span(span), "text": text} for span, text in found.places],
+        "said": found.said,
     }
 
 

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from tilelang.choices import Note
 from tilelang.codegen.cuda_artifact import CudaArtifact
 from tilelang.codegen.cuda_binary import CudaBinary, KernelResources
 from tilelang.codegen.device_source import KernelLaunch
 from tilelang.codegen.source_map import Line, SourceMap
+from tilelang.compiler import effective_options, lower_function
 from tilelang.inspection.advice import deeper_pipelines
 from tilelang.inspection.counts import Counts, counted
 from tilelang.inspection.flow import FlowLoop, loops_of
@@ -26,6 +28,7 @@ from tilelang.inspection.ptx import PtxInstruction, ptx_instructions
 from tilelang.layouts.infer import infer_layouts
 from tilelang.layouts.layout_map import LayoutMap
 from tilelang.occupancy import occupancy_of
+from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.runtime.sass import Instruction, disassemble
 from tilelang.target import Target, parse_target
@@ -33,12 +36,14 @@ from tilelang_diagnostics import CompileError, failure
 from tilelang_diagnostics.model import Diagnostic, Frame, Span
 
 AnyInstruction = Instruction | PtxInstruction
+DEFAULTS: Final = CompileOptions()
 _LOOP: Final = re.compile(r"\s*(?:for \(\w+ (\w+) = |while \(|do \{)")
 
 
 def inspect_artifact(
-    artifact: Any, function: Function, target: Target, diagnostics: Sequence[Diagnostic] = ()
-) -> Inspection:
+    artifact: Any, function: Function, target: Target, diagnostics: Sequence[Diagnostic] = (),
+    options: CompileOptions = DEFAULTS,
+) -> Inspection:  # fmt: skip
     """What the code of a compiled kernel holds. TL417 for a target without machine code to show."""
     if not isinstance(artifact, CudaArtifact):
         raise failure(
@@ -59,8 +64,18 @@ def inspect_artifact(
     advice = [d for d in advice if d.span not in said]
     return Inspection(
         artifact.name, str(shown), binary.arch, binary.compiler, code.source, code.note, kernels,
-        tuple(_conflicts(layouts)), (*diagnostics, *advice),
+        tuple(_conflicts(layouts)), (*diagnostics, *advice), _choices(function, target, options),
     )  # fmt: skip
+
+
+def _choices(
+    function: Function, target: Target, options: CompileOptions
+) -> tuple[Note, ...]:  # fmt: skip
+    """What the passes chose. They run once more: a kernel from the cache has only their result."""
+    notes = lower_function(
+        function, target, effective_options(function, options), thorough=True
+    ).notes
+    return tuple(sorted(notes, key=lambda n: (n.span is None, n.span)))
 
 
 class _Code:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tilelang.choices import Note
 from tilelang.inspection.counts import Counts
 from tilelang.occupancy import Occupancy
 from tilelang_diagnostics.model import Diagnostic, Frame, Span
@@ -89,7 +90,7 @@ class BankConflicts:
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """All kernels of one compiled function. `source` says whether counts are of machine code or of
-    PTX, and `note` why it is PTX."""
+    PTX, and `note` why it is PTX. `choices` are those the compiler made, with their reasons."""
 
     name: str
     target: str
@@ -100,6 +101,7 @@ class Inspection:
     kernels: tuple[KernelReport, ...]
     conflicts: tuple[BankConflicts, ...]
     remarks: tuple[Diagnostic, ...]
+    choices: tuple[Note, ...] = ()
 
     def kernel(self, symbol: str | None = None) -> KernelReport:
         """The kernel of that name, or the only one; KeyError if there is none."""

@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tilelang.choices import Note
 from tilelang.inspection.counts import Counts
 from tilelang.inspection.model import BankConflicts, Inspection, KernelReport
 from tilelang_diagnostics import SourceMap
@@ -41,6 +42,7 @@ def _parts(found: Inspection, sources: SourceMap) -> Iterable[RenderableType]:
     for kernel in found.kernels:
         yield Text("")
         yield from _kernel(kernel, found, sources)
+    yield from _choices(found.choices)
     yield from _conflicts(found.conflicts)
     yield from _remarks(found.remarks)
 
@@ -110,6 +112,14 @@ def _conflicts(found: Sequence[BankConflicts]) -> Iterable[RenderableType]:
             for c in bad]  # fmt: skip
     title = f"predicted bank conflicts, in {len(bad)} of {len(found)} uses of shared tiles"
     yield from _table(title, ("line", "tile", "use", "conflict"), rows)
+
+
+def _choices(found: Sequence[Note]) -> Iterable[RenderableType]:
+    if not found:
+        return
+    yield Text("")
+    rows = [(_place(note.span) if note.span else "", note.kind, note.said) for note in found]
+    yield from _table("choices of the compiler", ("line", "of", "choice"), rows)
 
 
 def _remarks(found: Sequence[Diagnostic]) -> Iterable[RenderableType]:

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
+import keyword
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tilelang.ir import build, tirx
-from tilelang.ir.intrinsics import FAST
-from tilelang.ir.tile_op import op_of
+from tilelang.ir.text_forms import (
+    Kind,
+    dtype_of,
+    is_element,
+    meaning,
+    result_of,
+    short_form,
+    shown_attrs,
+    type_text,
+)
+from tilelang.ir.text_values import keywords, listed, value_text
 
-_OPERATORS = {
+OPERATORS: Final = {
     "Or": ("or", 1), "And": ("and", 2), "EQ": ("==", 4), "NE": ("!=", 4), "LT": ("<", 4),
     "LE": ("<=", 4), "GT": (">", 4), "GE": (">=", 4), "BitwiseOr": ("|", 5),
     "BitwiseXor": ("^", 6), "BitwiseAnd": ("&", 7), "LShift": ("<<", 8), "RShift": (">>", 8),
     "Add": ("+", 9), "Sub": ("-", 9), "Mul": ("*", 10), "Div": ("/", 10), "FloorDiv": ("//", 10),
     "FloorMod": ("%", 10),
 }  # fmt: skip
-_FUNCTIONS = {"Min": "T.min", "Max": "T.max", "Mod": "T.truncmod"}
+FUNCTIONS: Final = {"Min": "min", "Max": "max", "Mod": "truncmod"}
 _UNARY_LEVEL = 11
+VARIABLE: Final = "local.var"
+_NOT_IN_NAMES: Final = re.compile(r"\W")
 
 
 class ExprText:
-    """Prints expressions; gives each variable a name that is unique in the function."""
+    """Prints expressions; gives each variable a name that is unique in the function.
+
+    `sites` are the places of what a line loads, calls and names by region, as they are printed.
+    """
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
-        self._taken: set[str] = set()
+        self._taken: set[str] = {"T"}
+        self.sites: list[Any] = []
+        self.operators: set[str] = set()
 
     def name(self, var: Any) -> str:
         """The printed name of a variable or buffer, in order of first appearance."""
         found = self._names.get(var)
         if found is None:
-            base = str(var.name)
+            base = _NOT_IN_NAMES.sub("_", str(var.name)) or "_"
+            if not base.isidentifier() or keyword.iskeyword(base):
+                base = f"_{base}"
             found, count = base, 0
             while found in self._taken:
                 count += 1
@@ -43,47 +63,71 @@ class ExprText:
     def expr(self, e: Any, parent: int = 0) -> str:
         """`e` with only the parentheses it needs inside an operator of level `parent`."""
         kind = type(e).__name__
-        if kind in _OPERATORS:
+        if kind in OPERATORS:
             return self._binary(e, kind, parent)
-        if kind in _FUNCTIONS:
-            return f"{_FUNCTIONS[kind]}({self.expr(e.a)}, {self.expr(e.b)})"
+        if kind in FUNCTIONS:
+            return f"T.{FUNCTIONS[kind]}({self.expr(e.a)}, {self.expr(e.b)})"
         method = getattr(self, f"_{kind}", None)
         return str(e) if method is None else method(e, parent)
 
     def shape(self, dims: Sequence[Any]) -> str:
         """`(64, N)`, with the comma a single extent needs."""
-        return _tuple([self.expr(d) for d in dims])
+        return listed([self.expr(d) for d in dims])
 
-    def operand(self, arg: Any) -> str:
-        """An operand of a call: a region as slices, a buffer by name, a string quoted."""
+    def operand(self, arg: Any, kind: Kind = "value") -> str:
+        """An operand of a call, with what it takes to be read as what it is."""
         if isinstance(arg, tirx.StringImm):
             return repr(str(arg.value))
+        if isinstance(arg, tirx.TensorRegion):
+            text = self.region(arg)
+            variable = text.isidentifier() and _is_variable(arg.source)
+            plain = kind == "region" or (kind == "either" and not variable and not is_element(arg))
+            return text if plain else f"T.region({text})"
+        if isinstance(arg, tirx.Var) and tirx.is_buffer_var(arg):
+            plain = kind == "value" and not _is_variable(arg)
+            return self.name(arg) if plain else f"T.buffer({self.name(arg)})"
+        if isinstance(arg, tirx.TensorLoad) and kind == "region":
+            return f"T.load({self.expr(arg)})"
         return self.expr(arg)
 
     def region(self, region: Any) -> str:
         """`A` for the whole of it, else `A[i, j : j + 32]`."""
+        self.sites.append(region.span)
         ranges = list(region.region)
         shape = list(region.source.shape)
         name = self.name(region.source)
         if all(
-            build.is_int(r.min, 0) and tirx.structural_equal(r.extent, dim)
+            build.is_int(r.min, 0)
+            and build.dtype_of(r.min) == build.dtype_of(dim)
+            and tirx.structural_equal(r.extent, dim)
             for r, dim in zip(ranges, shape, strict=True)
         ):
             return name
         return f"{name}[{', '.join(self._slice(r) for r in ranges)}]"
 
     def _slice(self, r: Any) -> str:
-        if build.is_int(r.extent, 1):
-            return self.expr(r.min)
-        if build.is_int(r.min, 0):
+        low = self.expr(r.min, 9)
+        if build.is_int(r.extent, 1) and build.dtype_of(r.min) == build.dtype_of(r.extent):
+            return self.expr_again(r.min)
+        if build.is_int(r.min, 0) and build.dtype_of(r.min) == build.dtype_of(r.extent):
             return f"0:{self.expr(r.extent)}"
         if isinstance(r.min, tirx.IntImm) and isinstance(r.extent, tirx.IntImm):
-            return f"{r.min.value}:{int(r.min.value) + int(r.extent.value)}"
-        return f"{self.expr(r.min, 9)}:{self.expr(r.min, 9)} + {self.expr(r.extent, 10)}"
+            dtype = build.dtype_of(r.min)
+            if dtype == build.dtype_of(r.extent):
+                stop = build.const(int(r.min.value) + int(r.extent.value), dtype)
+                return f"{low}:{self.expr(stop)}"
+        return f"{low}:{low} + {self.expr(r.extent, 10)}"
+
+    def expr_again(self, e: Any, parent: int = 0) -> str:
+        """`e`, whose places were noted already."""
+        kept = len(self.sites)
+        text = self.expr(e, parent)
+        del self.sites[kept:]
+        return text
 
     def _binary(self, e: Any, kind: str, parent: int) -> str:
-        operator, level = _OPERATORS[kind]
-        if kind == "Div" and not build.is_float(build.dtype_of(e)):
+        operator, level = OPERATORS[kind]
+        if kind == "Div" and not build.is_float(build.dtype_of(e.a)):
             return f"T.truncdiv({self.expr(e.a)}, {self.expr(e.b)})"
         # A comparison never stands unbracketed inside another: Python would chain them.
         left = level + 1 if level == 4 else level
@@ -111,7 +155,7 @@ class ExprText:
         text = f"float({str(value)!r})" if value != value else repr(value)
         if dtype != "float32":
             return f"T.{dtype}({text})"
-        return f"({text})" if value < 0 and parent > 8 else text
+        return f"({text})" if text.startswith("-") and parent > 8 else text
 
     def _StringImm(self, e: Any, parent: int) -> str:
         return repr(str(e.value))
@@ -131,13 +175,14 @@ class ExprText:
         return f"T.Select({', '.join(self.expr(p) for p in parts)})"
 
     def _TensorLoad(self, e: Any, parent: int) -> str:
+        self.sites.append(e.span)
         name = self.name(e.source)
-        if str(e.source.scope()) == "local.var":
+        if _is_variable(e.source) and all(build.is_int(i, 0) for i in e.indices):
             return name
-        return f"{name}[{', '.join(self.expr(i) for i in e.indices)}]"
+        return f"{name}[{', '.join(self.expr(i) for i in e.indices) or '()'}]"
 
     def _TensorRegion(self, e: Any, parent: int) -> str:
-        return self.region(e)
+        return self.operand(e)
 
     def _Ramp(self, e: Any, parent: int) -> str:
         return f"T.Ramp({self.expr(e.base)}, {self.expr(e.stride)}, {e.lanes})"
@@ -146,48 +191,71 @@ class ExprText:
         return f"T.Broadcast({self.expr(e.value)}, {e.lanes})"
 
     def _Shuffle(self, e: Any, parent: int) -> str:
-        lanes = ", ".join(self.expr(v) for v in e.vectors)
-        return f"T.{build.dtype_of(e)}({lanes})"
+        lanes = [self.expr(v) for v in e.vectors]
+        order = [build.int_value(i) for i in e.indices]
+        if len(lanes) > 1 and order == list(range(len(lanes))):
+            return f"T.{build.dtype_of(e)}({', '.join(lanes)})"
+        return f"T.Shuffle({listed(lanes)}, {listed([self.expr(i) for i in e.indices])})"
 
     def _Call(self, e: Any, parent: int) -> str:
-        name = op_of(e)
-        op = str(e.op.name) if name is None and isinstance(e.op, tirx.Op) else str(name)
-        short = op.rpartition(".")[2]
-        args = [self.operand(a) for a in e.args]
-        if e.attrs is not None and FAST in e.attrs:
-            return f"T.__{short}({', '.join(args)})"
-        if short == "reinterpret":
-            args.append(repr(build.dtype_of(e)))
-        return f"T.{_NAMES.get(short, short)}({', '.join([*args, *keywords(e.attrs)])})"
+        text, result = self.call(e)
+        expected = result_of(str(e.op.name), list(e.args)) or _like_first(list(e.args))
+        return text if result == expected else f"{text[:-1]}{_comma(text)}ret={_said(result)})"
+
+    def call(self, e: Any) -> tuple[str, str]:
+        """A call but for its result, which is the second part."""
+        self.sites.append(e.span)
+        result = type_text(e.ty)
+        name, args, said = short_form(e)
+        if name == "reinterpret" and not said and result.isidentifier():
+            return f"T.reinterpret({self.operand(args[0])}, {result!r})", result
+        shown = shown_attrs(e, said)
+        found = meaning(name, shown, bool(args) and is_element(args[0]))
+        actual = {} if e.attrs is None else {str(k): v for k, v in dict(e.attrs).items()}
+        if found.op != str(e.op.name) or _texts(found.said) != _texts(actual):
+            return self._in_full(e, args, actual), result
+        self.operators.add(name)
+        operands = [self.operand(a, found.kind(n)) for n, a in enumerate(args)]
+        if name == "clear":
+            del operands[1]
+        elif name == "gemm":
+            return f"T.gemm({', '.join([*self._product(args, operands), *keywords(shown)])})", result
+        return f"T.{name}({', '.join([*operands, *keywords(shown)])})", result
+
+    def _product(self, args: Sequence[Any], operands: list[str]) -> list[str]:
+        shown = operands[:3]
+        if len(args) < 4:
+            shown.append("clear_accum=None")
+        elif not (build.is_int(args[3], 0) and build.dtype_of(args[3]) == "bool"):
+            shown.append(f"clear_accum={operands[3]}")
+        if len(args) > 4:
+            shown.append(f"mbar={operands[4]}")
+        return shown
+
+    def _in_full(self, e: Any, args: Sequence[Any], said: dict[str, Any]) -> str:
+        """A call that no short form stands for, by the name of its operator."""
+        parts = [repr(str(e.op.name)), *(self.operand(a, "either") for a in args)]
+        if said:
+            parts.append(f"attrs={value_text(said)}")
+        return f"T.call({', '.join(parts)})"
 
 
-# TVM's operators whose name in the language differs.
-_NAMES = {"fabs": "abs", "nearbyint": "round"}
+def _texts(said: Any) -> dict[str, str]:
+    return {str(key): value_text(value) for key, value in said.items()}
 
 
-def keywords(attrs: Any) -> list[str]:
-    """Attributes of a call as keyword arguments, in the order of their names."""
-    if attrs is None:
-        return []
-    found = dict(attrs)
-    return [
-        f"{key}={_value(found[key])}" for key in sorted(found) if _value(found[key]) not in _HIDDEN
-    ]
+def _like_first(args: Sequence[Any]) -> str:
+    """The result that a nested call has where nothing says it."""
+    return dtype_of(args[0]) if args and not isinstance(args[0], tirx.StringImm) else "int32"
 
 
-def _value(value: Any) -> str:
-    if type(value).__name__ in ("Array", "List", "tuple", "list"):
-        return _tuple([_value(v) for v in value])
-    if isinstance(value, str):
-        return repr(str(value))
-    if isinstance(value, (bool, int, float)) or value is None:
-        return repr(value)
-    return str(value)
+def _said(result: str) -> str:
+    return result if result.startswith("T.") else repr(result)
 
 
-def _tuple(parts: list[str]) -> str:
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+def _comma(text: str) -> str:
+    return "" if text.endswith("()") else ", "
 
 
-# Attributes that say nothing at these values are left out.
-_HIDDEN = frozenset({"None", "False", "''", "()"})
+def _is_variable(buffer: Any) -> bool:
+    return str(buffer.scope()) == VARIABLE

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from tilelang.language import expressions, statements
 from tilelang.language.definitions import definition_of, macro, prim_func
 from tilelang.language.file_values import FileValues
-from tilelang.language.frame import MISSING, Definition, Frame, FrameEnvironment
+from tilelang.language.frame import Definition, Frame, FrameEnvironment
+from tilelang.language.hosting import IMPORTED
+from tilelang.language.imported_modules import (
+    ImportedModules,
+    ModuleEnvironment,
+    execute_module_statement,
+)
 from tilelang.language.inlining import Macro, StaticFunction
 from tilelang.language.source import FunctionNode, SourceFile, syntax_error
 from tilelang.language.static_modules import JitMarker
@@ -63,6 +68,7 @@ def parse_static(
     project: Mapping[str, Any] | None = None,
     with_layouts: bool = True,
     source: SourceFile | None = None,
+    modules: ImportedModules | None = None,
 ) -> StaticResult:
     """Find and trace every kernel of a file from its text alone.
 
@@ -74,6 +80,7 @@ def parse_static(
         project: values that the project sets for all of its files.
         with_layouts: whether the target's checks infer layouts, too.
         source: the text, if it was parsed already.
+        modules: what may be known of the files that this one imports; nothing if left out.
     """
     try:
         source = source or SourceFile.parse(path, text)
@@ -85,6 +92,7 @@ def parse_static(
     said = FileValues(path, text, source.tree, project=project)
     reader = _StaticReader(source, kernel, values or {}, said, target, select)
     reader.with_layouts = with_layouts
+    reader.modules = reader.trace.facts[IMPORTED] = modules
     return reader.read()
 
 
@@ -107,23 +115,6 @@ class StaticResult(tuple[Parsed, ...]):
         for parsed in self:
             seen.update(dict.fromkeys(parsed.diagnostics))
         return tuple(sorted(seen, key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0)))
-
-
-class _ModuleEnvironment:
-    """Module scope in the static environment: nothing but builtins lies outside."""
-
-    static = True
-
-    def __init__(self, star_import: bool) -> None:
-        self.star_import = star_import
-
-    def lookup(self, name: str, span: Any = None) -> Any:
-        if name in ("__name__", "__file__", "__doc__"):
-            return Unknown(name)
-        return Unknown(name) if self.star_import else MISSING
-
-    def known_names(self) -> Iterator[str]:
-        return iter(())
 
 
 _STAR_IMPORT = re.compile(r"\bimport\s*\(?\s*\*")
@@ -155,6 +146,7 @@ class _StaticReader:
         self.source = source
         self.wanted = (kernel,) if isinstance(kernel, str) else kernel
         self.with_layouts = True
+        self.modules: ImportedModules | None = None
         self.values = values
         self.said = said
         self.target = target
@@ -169,24 +161,15 @@ class _StaticReader:
             for n in ast.walk(self.source.tree)
         )
         frame = Frame(
-            self.trace, self.source, _ModuleEnvironment(star), SymbolTable(), "<module>", host=True
+            self.trace, self.source, ModuleEnvironment(star), SymbolTable(), "<module>", host=True
         )
         frame.on_define = self._define
         with tracing(self.trace):
             for node in self.source.tree.body:
-                self._module_statement(frame, node)
+                execute_module_statement(frame, node)
             self._trace_functions(frame)
         problems = (*self.trace.diagnostics, *self.said.commented.problems)
         return StaticResult(tuple(self.kernels), problems)
-
-    def _module_statement(self, frame: Frame, node: ast.stmt) -> None:
-        """Definitions, imports and constants; never a call of a function of the file."""
-        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
-            return
-        if isinstance(node, (ast.Expr, ast.For, ast.While, ast.With, ast.Assert, ast.Raise)):
-            return
-        with suppress(statements.TooLarge, RecursionError):
-            statements.execute(frame, node)
 
     def _trace_functions(self, frame: Frame) -> None:
         for node in self.source.tree.body:
@@ -261,6 +244,7 @@ class _StaticReader:
         if any(k.definition.node is definition.node for k in self.kernels):
             return  # both branches of an undecided `if` reach the same text
         trace = Trace()
+        trace.facts[IMPORTED] = self.modules
         parsed = trace_kernel(
             definition, style, constants=constants, dims=self._dims(factory or definition.name),
             target=self.target, assumed={**factory_assumed, **assumed},

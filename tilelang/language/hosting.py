@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, Any
 from tilelang.language.frame import Frame
 from tilelang.program.context import reject
 from tilelang.program.unknown import Unknown
+from tilelang_diagnostics.model import Span
 
 if TYPE_CHECKING:
+    from tilelang.language.imported_modules import ImportedModule, ImportedModules
     from tilelang.language.statements import Flow
+
+
+IMPORTED = "imported_modules"  # the fact of a trace that says which files may be followed
 
 
 def execute_def(frame: Frame, node: ast.FunctionDef) -> Flow:
@@ -45,7 +50,7 @@ def execute_import(frame: Frame, node: ast.Import) -> Flow:
     for alias in node.names:
         bound = alias.asname or alias.name.split(".")[0]
         module = _module(frame, alias.name if alias.asname else alias.name.split(".")[0])
-        frame.bind(bound, module, frame.span(alias))
+        frame.bind(bound, module, _bound_span(frame, alias))
     return "next"
 
 
@@ -54,9 +59,26 @@ def execute_import_from(frame: Frame, node: ast.ImportFrom) -> Flow:
         bound = alias.asname or alias.name
         if alias.name == "*":
             frame.trace.facts["star_import"] = True
+            _bind_all(frame, node, alias)
             continue
-        frame.bind(bound, _member(frame, node, alias.name), frame.span(alias))
+        frame.bind(bound, _member(frame, node, alias.name), _bound_span(frame, alias))
     return "next"
+
+
+def _bind_all(frame: Frame, node: ast.ImportFrom, alias: ast.alias) -> None:
+    """Bind the names of `from … import *`, as far as the files at hand say which these are."""
+    module = _followed(frame, node.module or "", node.level) if frame.static else None
+    for name, value in () if module is None else module.public().items():
+        frame.bind(name, value, frame.span(alias))
+
+
+def _bound_span(frame: Frame, alias: ast.alias) -> Span:
+    """Where an import writes the name that it binds."""
+    span = frame.span(alias)
+    if alias.asname is None:
+        return span
+    return Span(span.file, span.end_line, span.end_column - len(alias.asname), span.end_line,
+                span.end_column)  # fmt: skip
 
 
 def execute_try(frame: Frame, node: ast.Try) -> Flow:
@@ -79,11 +101,19 @@ def execute_try(frame: Frame, node: ast.Try) -> Flow:
         frame.trace.speculative -= 1
 
 
+def _followed(frame: Frame, module: str, level: int) -> ImportedModule | None:
+    """The module of a file that may be followed, as its text says it is."""
+    modules: ImportedModules | None = frame.trace.facts.get(IMPORTED)
+    return None if modules is None else modules.module(module, level, frame.source.path)
+
+
 def _module(frame: Frame, name: str) -> Any:
     if frame.static:
         from tilelang.language.static_modules import static_module
 
-        return static_module(name)
+        found = static_module(name)
+        followed = _followed(frame, name, 0) if isinstance(found, Unknown) else None
+        return found if followed is None else followed
     try:
         return importlib.import_module(name)
     except Exception as error:
@@ -99,7 +129,11 @@ def _member(frame: Frame, node: ast.ImportFrom, name: str) -> Any:
     if frame.static:
         from tilelang.language.static_modules import static_module
 
-        return getattr(static_module(module), name, Unknown(name))
+        found = static_module(module)
+        followed = (
+            _followed(frame, node.module or "", node.level) if isinstance(found, Unknown) else None
+        )
+        return getattr(found if followed is None else followed, name, Unknown(name))
     try:
         package = frame.env.lookup("__package__") if node.level else None
         loaded = importlib.import_module(module, package if isinstance(package, str) else None)

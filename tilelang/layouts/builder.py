@@ -7,7 +7,7 @@ One `Builder` per group: the whole block, or the warp groups of one `with T.ws(â
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -62,7 +62,7 @@ from tilelang.program import expr as ex
 from tilelang.program.accesses import storage
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.text import region_text
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics.model import Diagnostic, Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,6 +205,14 @@ class Builder:
     def hold(self, nest: Nest, held: Variable, mode: Mode, origin: Origin) -> None:
         """Iteration `x` of `nest` touches element `x` of a tile of registers."""
         self.constraints.append(Access(nest.variable, held, identity(held.shape), mode, origin))
+
+    def narrow(self) -> Iterator[tuple[Span, str]]:
+        """Statements whose accesses of a tensor are narrower than vectors come, and why."""
+        for use in self.global_uses:
+            widest = max(1, VECTOR_BITS // use.buffer.dtype.bits)
+            if use.width is not None and use.width < widest and use.origin.span is not None:
+                no = "" if use.because.endswith("no multiple") else ", no multiple"
+                yield use.origin.span, f"`{use.buffer.name}`: {use.because}{no} of {widest}"
 
     def limit_width(self, nest: Nest, given: int, dtype: DType, origin: Origin) -> None:
         """Remember a `coalesced_width`, which the accesses of `nest` may not allow."""

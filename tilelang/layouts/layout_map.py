@@ -108,6 +108,8 @@ class LaunchLayouts:
     threads: int | None
     buffers: tuple[Entry, ...]
     loops: tuple[Entry, ...]
+    # Statements whose accesses of a tensor cannot be as wide as they come, and why.
+    narrow: tuple[tuple[Span, str], ...] = ()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -138,6 +140,15 @@ class LayoutMap:
     def at_line(self, line: int) -> tuple[Entry, ...]:
         """The loops and copies that stand on a line."""
         return tuple(e for e in self if e.kind == "loop" and e.span and e.span.line == line)
+
+    def why_narrow(self, span: Span | None) -> str | None:
+        """What keeps a statement from moving as many elements of a tensor at a time as there are
+        instructions for; None where nothing does."""
+        return self._narrow.get(span)
+
+    @cached_property
+    def _narrow(self) -> dict[Span | None, str]:
+        return {span: why for launch in self.launches for span, why in launch.narrow}
 
     @cached_property
     def _by_name(self) -> dict[str, Entry]:

@@ -39,7 +39,10 @@ class Solved:
             for nest in b.nests
             if nest.span is not None
         )
-        return LaunchLayouts(self.collected.launch.span, self.collected.threads, buffers, loops)
+        return LaunchLayouts(
+            self.collected.launch.span, self.collected.threads, buffers, loops,
+            tuple(narrow for b, _ in self.groups for narrow in b.narrow()),
+        )  # fmt: skip
 
     def _buffer(self, buffer: Buffer) -> Entry | None:
         shape = tuple(expr_text(d) for d in buffer.shape)

@@ -85,8 +85,8 @@ class Gemm(TileOp):
             return wgmma_gemm(self, ctx)
         if ctx.capabilities.mma == "wgmma":
             ctx.passed_over(
-                "gemm", "WGMMA", "T.gemm waits for its products; T.wgmma_gemm leaves them to the "
-                "warp group until T.wait_wgmma",
+                "gemm", "WGMMA", "T.gemm is done when it ends; T.wgmma_gemm goes on until "
+                "T.wait_wgmma",
             )  # fmt: skip
         elif ctx.capabilities.mma == "tcgen05":
             ctx.passed_over("gemm", "tcgen05.mma", "this version generates none")

@@ -54,6 +54,13 @@ class PassContext:
         """Tell what was chosen, once for each place."""
         self.choices.chose(kind, text, from_tir(span), why)
 
+    def narrow(self, span: TirSpan, why: str) -> None:
+        """Tell why a copy does not move 16 bytes at a time; what layout inference knows of the
+        rows of a tensor comes first."""
+        place = from_tir(span)
+        known = None if self.layouts is None else self.layouts.why_narrow(place)
+        self.choices.passed_over("copy", "16 bytes at a time", known or why, place)
+
     def passed_over(self, kind: str, way: str, why: str, span: TirSpan = None) -> None:
         """Tell why a faster way was not taken at a place, before what was is noted there."""
         self.choices.passed_over(kind, way, why, from_tir(span))

@@ -17,6 +17,7 @@ from typing import Any
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.visit import collect, with_body
+from tilelang.nested import nested
 from tilelang.passes.context import PassContext
 from tilelang.passes.cpu_divergence import Divergence, mentions_threads
 from tilelang.passes.cpu_emit import emit_skeleton
@@ -27,7 +28,12 @@ from tilelang.passes.cpu_split import NeedsThreads, Splitter
 def cpu_threads(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Replace thread indices by loops in every launch of `func`."""
     try:
-        return with_body(func, _launches(split_grid_barriers(func.body)))
+        with nested("split_grid_barriers") as made:
+            body = split_grid_barriers(func.body)
+            made.append(with_body(func, body))
+        with nested("threads_to_loops") as made:
+            made.append(with_body(func, _launches(body)))
+        return made[0]
     except NeedsThreads as reason:
         ctx.report(reason.code, str(reason), reason.span, help=reason.help)
         return func
@@ -96,9 +102,11 @@ def _block(body: Any, axes: dict[str, tuple[Any, Any]]) -> Any:
     ordered = [tag for tag in attrs.THREAD_TAGS if tag in axes]
     counts = [sizes[tag] or 1 for tag in ordered]
     threads = prod(counts)
-    divergence = Divergence(body, variables, threads)
-    splitter = Splitter(divergence)
-    nodes = splitter.split(body)
+    with nested("find_divergence"):
+        divergence = Divergence(body, variables, threads)
+    with nested("split_at_barriers"):
+        splitter = Splitter(divergence)
+        nodes = splitter.split(body)
 
     def indices(t: Any) -> dict[Any, Any]:
         """Each thread index in terms of the linear one, x fastest."""

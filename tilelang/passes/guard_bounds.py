@@ -132,11 +132,25 @@ class _Guard(ScopedRewriter):
         promise = self._promise(extent, test)
         if promise is not None:
             why = f"with `T.assume({promise})` it would be proved"
-        elif build.int_value(extent) is not None:
-            why = "it does not hold for every iteration and block"
+        elif (size := self._ragged(extent, test)) is not None:
+            why = f"{build.int_value(extent)} is no multiple of {size}"
         else:
             why = "it could not be proved"
         self._ctx.note("guard", f"`{buffer.name}` is tested: `{shown}`", span, why)
+
+    def _ragged(self, extent: tirx.Expr, test: Any) -> int | None:
+        """The size of a tile whose last one reaches beyond a constant extent, and only there."""
+        number = build.int_value(extent)
+        if number is None or not isinstance(test, tirx.LT):
+            return None
+        own = {build.int_value(e) for e in collect(test.a, tirx.IntImm)}
+        sizes = {n for e in self._sizes if (n := build.int_value(e)) is not None}
+        whole = {n: -(-number // n) * n for n in sizes if n > 1 and number % n}
+        for size in sorted(whole, key=lambda n: (whole[n], n not in own, n)):
+            bound = build.const(whole[size], build.dtype_of(test.a))
+            if self.prover.proves(tirx.LT(test.a, bound)):
+                return size
+        return None
 
     def _promise(self, extent: tirx.Expr, test: Any) -> str | None:
         """The weakest promise on the extent that proves a test, if one of its sizes does."""

@@ -27,6 +27,7 @@ from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.spans import TirSpan, from_tir
 from tilelang.ir.visit import map_launches, with_body
+from tilelang.nested import nested
 from tilelang.passes.context import PassContext
 from tilelang_diagnostics.model import Label
 
@@ -37,8 +38,10 @@ def insert_sync(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
 
 
 def _kept_apart(launch: Any, ctx: PassContext) -> Any:
-    tree = launch_tree(launch)
-    plan = plan_barriers(tree, Divergence(tree, launch))
+    with nested("read_accesses"):
+        tree = launch_tree(launch)
+    with nested("find_hazards"):
+        plan = plan_barriers(tree, Divergence(tree, launch))
     ctx.count("barriers", len(plan.before))
     ctx.count("overlap questions", plan.queries)
     for found in plan.unordered:

@@ -99,6 +99,8 @@ class _Lower(ScopedRewriter):
             wide = store.buffer if scopes[1] in ("global", *_SHARED) else source
             bits = count * find_dtype(str(wide.dtype)).bits
             size = f"{bits // 8} byte{'s' * (bits != 8)}" if bits % 8 == 0 else f"{bits} bits"
+            if bits < WIDTHS[-1] * 8:
+                self._ctx.narrow(store.span, "a thread has one element of a row")
             converts = str(source.dtype) != str(store.buffer.dtype)
             self._ctx.note(
                 "copy", f"`{source.name}` → `{store.buffer.name}`"

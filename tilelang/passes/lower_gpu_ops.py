@@ -19,6 +19,7 @@ from tilelang.ir.tile_op import Refused, TileRegion, called_op
 from tilelang.ir.visit import Rewriter, collect, with_body
 from tilelang.layout.fragment import Fragment
 from tilelang.layouts.machine import machine_of
+from tilelang.nested import nested
 from tilelang.ops import OP_BY_NAME
 from tilelang.ops.atomic import VECTOR_ATOMICS, lower_vector_atomic
 from tilelang.ops.copy import Copy
@@ -129,17 +130,18 @@ class _Lower(ThreadScope):
             group = (self.threads.first, self.threads.count)
             if home is not None:
                 self._sums.setdefault(group, {})[home.flat] = None
-        if any(region.scope in OWN for region in (*made.reads(), *made.writes())):
-            return _by_each_thread(made.lower_cpu(self._context(s.span)))
-        return made.lower(self._context(s.span))
+        with nested(f"T.{made.NAME}"):
+            if any(region.scope in OWN for region in (*made.reads(), *made.writes())):
+                return _by_each_thread(made.lower_cpu(self._context(s.span)))
+            return made.lower(self._context(s.span))
 
     def _unheeded(self, copy: Copy, span: TirSpan) -> None:
         """What a copy asks for and does not get, and what it could ask for."""
         scopes = {copy.src.scope, copy.dst.scope}
         if self._ctx.capabilities.has_tma and "global" in scopes and scopes & set(SHARED):
             self._ctx.passed_over(
-                "copy", "TMA", "the threads make T.copy themselves; T.tma_copy is left to the copy "
-                "engine, and names the barrier to wait at", span,
+                "copy", "TMA", "T.copy is made by the threads; T.tma_copy is the engine's, and "
+                "names the barrier to wait at", span,
             )  # fmt: skip
         if self._ctx.capabilities.has_tma and (copy.src.scope, copy.dst.scope) in _OUT_OF_REGISTERS:
             self._ctx.passed_over(

@@ -39,6 +39,7 @@ from tilelang.ir.visit import (
     substitute,
     with_body,
 )
+from tilelang.nested import nested
 from tilelang.passes.context import PassContext
 from tilelang.passes.pipeline_depth import automatic_depth
 from tilelang.passes.safe_values import safe_values_of
@@ -48,8 +49,12 @@ from tilelang_diagnostics.model import Label
 def pipeline_loops(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Pipeline each loop that asks for it."""
     pipeliner = _Pipeline(func, ctx)
-    body = pipeliner.any(func.body)
-    return with_body(func, _Allocate(pipeliner).any(body))
+    with nested("copies_ahead") as made:
+        body = pipeliner.any(func.body)
+        made.append(with_body(func, body))
+    with nested("count_versions") as made:
+        made.append(with_body(func, _Allocate(pipeliner).any(body)))
+    return made[0]
 
 
 class _Pipeline(Rewriter):

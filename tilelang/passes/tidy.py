@@ -15,15 +15,20 @@ from tilelang.analysis.ranges import is_integer
 from tilelang.ir import build, tirx
 from tilelang.ir.tile_op import op_of
 from tilelang.ir.visit import Rewriter, collect, contains, with_body
+from tilelang.nested import nested
 from tilelang.passes.context import PassContext
 from tilelang.passes.simplify import Simplifier
 
 
 def tidy(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Decide what is certain, fold constants, drop names that nothing uses."""
-    body = _Tidy(func).any(func.body)
+    with nested("decide") as made:
+        body = _Tidy(func).any(func.body)
+        made.append(with_body(func, body))
     while True:
-        kept = _DropUnused(_uses(body)).any(body)
+        with nested("drop_unused") as made:
+            kept = _DropUnused(_uses(body)).any(body)
+            made.append(with_body(func, kept))
         if kept is body:
             return with_body(func, body)
         body = kept

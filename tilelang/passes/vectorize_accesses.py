@@ -64,8 +64,7 @@ class _Vectorize(ScopedRewriter):
         if self._asynchronous and self._gathers_words(body, s.loop_var):
             return self._unrolled(s)  # each word by an instruction that does not wait
         width = extent & -extent  # the largest power of two that divides it
-        why = "" if extent == width else f"{extent} elements are no whole vectors of {2 * width}"
-        self._why = why or f"a thread has {_elements(extent)} of a row"
+        self._why = "" if extent == width else f"{extent} elements are no multiple of {2 * width}"
         while width > 1:
             why = self._why
             found = self._at_width(s, body, extent, width)
@@ -82,7 +81,8 @@ class _Vectorize(ScopedRewriter):
         for store in collect(body, tirx.BufferStore):
             bits = parse(str(store.buffer.dtype)).bits
             if width * bits < MAX_BYTES * 8:
-                self._ctx.passed_over("copy", f"{MAX_BYTES} bytes at a time", why, store.span)
+                why = why or f"a thread has {_elements(width)} of a row"
+                self._ctx.narrow(store.span, why)
 
     def _gathers_words(self, body: Any, var: Any) -> bool:
         """Whether elements wide enough for `cp.async` lie apart in a tensor."""
@@ -256,7 +256,7 @@ class _Legal:
         if coefficient % lanes == 0 and base % lanes == 0:
             return True
         known = _elements(max(1, _gcd(_gcd(coefficient, base), lanes)))
-        return self._not(f"places in `{buffer.name}` are known to be multiples of {known} only")
+        return self._not(f"places in `{buffer.name}` are only known to be multiples of {known}")
 
 
 def _elements(count: int) -> str:

@@ -10,6 +10,7 @@ from tilelang.codegen.cuda_binary import CudaBinary
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.recompute import lighter_forms
 from tilelang.ir import attrs
+from tilelang.nested import nested
 from tilelang.options import CompileOptions, PassConfigKey
 from tilelang.runtime.cuda_compiler import identity
 from tilelang.runtime.toolchain_cuda import compile_cuda
@@ -30,11 +31,12 @@ def build_cuda(
 
     target: Target = parse_target(str(func.attrs[attrs.TARGET]))
     try:
-        device = print_cuda(
-            func,
-            line_directives=bool(options[PassConfigKey.TL_EMIT_LINE_DIRECTIVES]),
-            index_bits=options.index_bits,
-        )
+        with nested("print"):
+            device = print_cuda(
+                func,
+                line_directives=bool(options[PassConfigKey.TL_EMIT_LINE_DIRECTIVES]),
+                index_bits=options.index_bits,
+            )
     except CudaError as refused:
         raise error_for(refused.diagnostics) from None
     compiler, flags = identity(options)

@@ -11,6 +11,7 @@ from typing import Any
 from tilelang.backends import backend_for
 from tilelang.codegen.device_artifact import DeviceArtifact, DeviceCode
 from tilelang.ir import attrs
+from tilelang.nested import nested
 from tilelang.options import CompileOptions, PassConfigKey
 from tilelang.target import parse_target
 from tilelang_diagnostics import error_for
@@ -32,17 +33,20 @@ def build_device(
     backend = backend_for(target)
     dialect = backend.words()
     try:
-        device = print_device(
-            func,
-            dialect,
-            line_directives=bool(options[PassConfigKey.TL_EMIT_LINE_DIRECTIVES]),
-            index_bits=options.index_bits,
-        )
+        with nested("print"):
+            device = print_device(
+                func,
+                dialect,
+                line_directives=bool(options[PassConfigKey.TL_EMIT_LINE_DIRECTIVES]),
+                index_bits=options.index_bits,
+            )
     except PrintError as refused:
         raise error_for(refused.diagnostics) from None
     tools = backend.compiler()
     compiler, flags = tools.identity(target, options)
     bare = DeviceArtifact(device, str(target), dialect.extension, DeviceCode(compiler, flags))
     known = find_object(bare) if find_object is not None else None
-    code = tools.compile(device, target, options) if known is None else known
-    return DeviceArtifact(device, str(target), dialect.extension, code)
+    if known is None:
+        with nested(compiler):
+            known = tools.compile(device, target, options)
+    return DeviceArtifact(device, str(target), dialect.extension, known)

@@ -222,7 +222,9 @@ class JITKernel:
         """What is in its machine code, by line of Python; ValueError with TL417 on the CPU."""
         from tilelang.inspection.inspect import inspect_artifact
 
-        return inspect_artifact(self.artifact, self.function, self.target, self.diagnostics)
+        return inspect_artifact(
+            self.artifact, self.function, self.target, self.diagnostics, self.options
+        )
 
     @property
     def checked(self) -> Checked | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import linecache
 import re
 from collections.abc import Callable, Hashable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from tilelang.program.context import users_place
@@ -37,6 +39,13 @@ def freeze(value: Any) -> Hashable:
             return (value.__class__, frozenset(freeze(v) for v in value))
         case Mapping():
             return (dict, tuple((freeze(k), freeze(v)) for k, v in value.items()))
+        case SimpleNamespace():
+            return (value.__class__, freeze(vars(value)))
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            named = tuple(f.name for f in dataclasses.fields(value))
+            return (value.__class__, tuple((n, freeze(getattr(value, n))) for n in named))
+        case _ if _has_state(value):
+            return (value.__class__, _ById(value), _frozen_state(value))
         case _:
             hash(value)
             return (value.__class__, _ById(value) if _compares_oddly(value) else value)
@@ -243,6 +252,30 @@ class _ById:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _ById) and other.value is self.value
+
+
+def _has_state(value: Any) -> bool:
+    """An object of a class of the user's that is equal to itself only: what it holds may change."""
+    kind = type(value)
+    return (
+        kind.__hash__ is object.__hash__
+        and kind.__module__ != "builtins"
+        and hasattr(value, "__dict__")
+        and not isinstance(value, type)
+        and not callable(value)
+        and not _compares_oddly(value)
+    )
+
+
+def _frozen_state(value: Any) -> Hashable:
+    """What an object holds now; objects in it by identity, so that a cycle ends."""
+    state: list[tuple[str, Hashable]] = []
+    for name, held in vars(value).items():
+        try:
+            state.append((name, _ById(held) if _has_state(held) else freeze(held)))
+        except TypeError:
+            state.append((name, _ById(held)))
+    return tuple(state)
 
 
 def _compares_oddly(value: Any) -> bool:

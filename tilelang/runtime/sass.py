@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tilelang.codegen.ptx_lines import source_lines
+from tilelang.nested import nested
 from tilelang.runtime.programs import find_program
 from tilelang_diagnostics import failure
 
@@ -107,12 +108,14 @@ def disassemble(cubin: bytes, file_name: str = "", ptx: str = "") -> Listing:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
         if ptx:
-            text = _run(tool, "--print-line-info-ptx", path)
+            with nested("nvdisasm"):
+                text = _run(tool, "--print-line-info-ptx", path)
             if _PTX_FILE in text:
                 lines = source_lines(ptx, file_name)
                 found = _parse(text, partial(_line_through_ptx, lines))
                 return Listing(text, tuple(_in_order_of_ptx(found, ptx, lines)))
-        text = _run(tool, "--print-line-info-inline", path)
+        with nested("nvdisasm"):
+            text = _run(tool, "--print-line-info-inline", path)
     return Listing(text, tuple(_parse(text, partial(_line_of, file_name))))
 
 

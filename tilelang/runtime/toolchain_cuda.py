@@ -6,11 +6,13 @@ and the file is kept.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -20,6 +22,7 @@ from tilelang import codegen
 from tilelang.codegen.cuda_binary import CudaBinary, KernelResources
 from tilelang.codegen.device_source import DeviceSource
 from tilelang.codegen.ptx_lines import source_line
+from tilelang.nested import is_heard, measured, nested
 from tilelang.options import CompileOptions
 from tilelang.runtime.cuda_compiler import Compiler, find_compiler, flags_of, name_of
 from tilelang.runtime.foreign_errors import authors_errors
@@ -28,6 +31,8 @@ from tilelang.runtime.rejected import rejected
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError, error_for
 
+_TELLS_TIME: Final = (13, 0)  # NVRTC; tried from there on
+_COLUMNS: Final = 4  # of its table: file, phase, time, unit
 HEADERS: Final = Path(codegen.__file__).parent / "headers" / "cuda"
 
 
@@ -43,11 +48,13 @@ def compile_cuda(
     chosen = find_compiler(compiler)
     flags = flags_of(choices or CompileOptions())
     file_name = f"{source.name}.cu"
-    if isinstance(chosen, Nvrtc):
-        made = chosen.compile(source.text, file_name, _nvrtc_flags(chosen, arch, flags))
-    else:
-        made = _run_nvcc(chosen, source.text, file_name, arch, flags)
     name = name_of(chosen)
+    with nested(name), _phases(chosen) as timing:
+        if isinstance(chosen, Nvrtc):
+            all_flags = [*_nvrtc_flags(chosen, arch, flags), *timing]
+            made = chosen.compile(source.text, file_name, all_flags)
+        else:
+            made = _run_nvcc(chosen, source.text, file_name, arch, (*flags, *timing))
     if not made.ok:
         ptx = ""
         if isinstance(chosen, Nvrtc) and _PTX_LINE.search(made.log):
@@ -59,6 +66,22 @@ def compile_cuda(
         arch, made.cubin, made.ptx, name, flags, parse_resources(made.log),
         tuple(_warnings(made.log)), made.log,
     )  # fmt: skip
+
+
+@contextmanager
+def _phases(chosen: Nvrtc | Path) -> Iterator[tuple[str, ...]]:
+    """Flags that make a compiler write down how long its phases take, where somebody listens."""
+    if not is_heard() or (isinstance(chosen, Nvrtc) and chosen.version < _TELLS_TIME):
+        yield ()
+        return
+    with tempfile.TemporaryDirectory(prefix="tilelang-times-") as folder:
+        table = Path(folder) / "times.csv"
+        yield (f"--time={table}",)
+        if table.exists():
+            for row in csv.reader(table.read_text(encoding="utf-8").splitlines()[1:]):
+                cells = [cell.strip() for cell in row]
+                if len(cells) >= _COLUMNS and cells[-1] == "ms":
+                    measured(cells[1], float(cells[-2]) / 1e3)
 
 
 @cache

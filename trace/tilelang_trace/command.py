@@ -155,8 +155,9 @@ def _check_names(wanted: Wanted, trace: Trace) -> None:
     from tilelang_trace.replay import names_of
 
     known = names_of(trace)
+    shown = (*known, *(b.name for _, b in trace.nested))
     for name in (*wanted.passes, *([wanted.start] if wanted.start else ())):
-        if name not in known:
+        if name not in (shown if name in wanted.passes else known):
             hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
             raise click.UsageError(f"no pass is called {name!r}{hint}")
 

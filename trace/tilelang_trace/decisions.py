@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tilelang_diagnostics import Diagnostic, Severity
@@ -51,7 +52,7 @@ class Decisions:
         ]  # fmt: skip
         found += [
             Decision(_KINDS.get(d.code, "remark"), d.message, d.help or "", d.span)
-            for d in remarks if d.severity is not Severity.ERROR
+            for d in remarks if d.severity is not Severity.ERROR and not _is_told(d, found)
         ]  # fmt: skip
         for name, (kind, words) in _COUNTED.items():
             new = context.counters.get(name, 0) - self._counters.get(name, 0)
@@ -60,3 +61,9 @@ class Decisions:
         self._remarks, self._notes = len(context.remarks), len(notes)
         self._counters = dict(context.counters)
         return tuple(found), remarks
+
+
+def _is_told(remark: Diagnostic, found: Sequence[Decision]) -> bool:
+    """Whether a decision at the place of a remark gives its reason."""
+    here = [d for d in found if d.span and remark.span and d.span.line == remark.span.line]
+    return any(remark.message.endswith(why) for d in here for _, why in d.rejected)

@@ -6,6 +6,7 @@ found in all of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -66,6 +67,19 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
+class Inner:
+    """What ran inside of a pass or part, and what ran inside of that. `start` counts from the
+    beginning of what is around it; `lines` are the program it made, () where that is none."""
+
+    name: str
+    seconds: float
+    start: float = 0.0
+    resident: int = 0
+    lines: tuple[Line, ...] = ()
+    inner: tuple[Inner, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """The program after one pass. `reason` says why the pass stands where it does.
 
@@ -83,6 +97,7 @@ class Step:
     decisions: tuple[Decision, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
     symbols: tuple[Symbol, ...] = ()
+    inner: tuple[Inner, ...] = ()
 
     @property
     def text(self) -> str:
@@ -98,6 +113,8 @@ class Part:
     seconds: float
     phase: str = ""
     position: int = 0  # how many steps there were before it
+    resident: int = 0
+    inner: tuple[Inner, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +163,15 @@ class LayoutShot:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The pass that did not finish. What it was given is the last step of the trace."""
+    """The pass that did not finish. What it was given is the last step of the trace; `inner` is
+    what had finished inside of it, and `within` what had not."""
 
     step: str
     message: str
     exception: str = ""  # the traceback
     code: str = ""
+    within: str = ""
+    inner: tuple[Inner, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,3 +222,28 @@ class Trace:
             (a, b) for a, b in zip(self.steps, self.steps[1:], strict=False)
             if a.attempt == b.attempt
         )  # fmt: skip
+
+    @property
+    def nested(self) -> tuple[tuple[Step, Step], ...]:
+        """`pairs`, and after each those of the passes inside of it, which are called by their way
+        from the outside: `tidy/drop_unused`. Those that made no program are left out."""
+        found: list[tuple[Step, Step]] = []
+        for before, after in self.pairs:
+            found.append((before, after))
+            found += _nested(before, after, after.name, after.inner)
+        return tuple(found)
+
+
+def _nested(
+    before: Step, around: Step, name: str, inner: tuple[Inner, ...]
+) -> Iterator[tuple[Step, Step]]:
+    for one in inner:
+        if not one.lines:
+            continue
+        after = Step(
+            f"{name}/{one.name}", one.lines, one.seconds, "", around.phase, around.attempt,
+            one.resident,
+        )  # fmt: skip
+        yield before, after
+        yield from _nested(before, around, after.name, one.inner)
+        before = after

@@ -1,25 +1,29 @@
-"""How is a trace kept in a file? One JSON object a line; a public format, 1.1.
+"""How is a trace kept in a file? One JSON object a line; a public format, 1.2.
 
-    {"schema": "tilelang-trace", "major": 1, "minor": 1, "kernel": "main", "file": "gemm.py",
+    {"schema": "tilelang-trace", "major": 1, "minor": 2, "kernel": "main", "file": "gemm.py",
      "target": "cpu", "values": {"M": "256"}, "files": ["gemm.py"], "options": {}, "version": "…"}
     {"record": "source", "file": 0, "name": "gemm.py", "text": "import tilelang…" or null}
     {"record": "program", "data": "…"}                     what a replay starts from, opaque
     {"record": "layout", "name": "A_s", "kind": "shared", "shape": ["64"], "dtype": "float16",
      "short": "…", "why": "…", "span": PLACE, "drawing": "<svg…", "cost": "…"}
-    {"record": "begin", "name": "lower_gpu_ops"}
+    {"record": "begin", "name": "lower_gpu_ops", "depth": 0}
+    {"record": "inner", "name": "drop_unused", "depth": 1, "seconds": 0.0, "start": 0.0,
+     "resident": 0, "lines": [LINE]}
     {"record": "step", "name": "emit", "reason": "…", "seconds": 0.0, "phase": "tiles",
      "attempt": 0, "resident": 0, "lines": [["T.clear(C)", 0, 12, 5, 12, 15], ["}"], …],
-     "decisions": [{"kind": "barrier", "text": "…", "why": "…", "span": PLACE}],
+     "decisions": [{"kind": "copy", "text": "…", "why": "…", "span": PLACE,
+       "rejected": [["TMA", "why not"]], "places": [[PLACE, "what is there"]]}],
      "remarks": [DIAGNOSTIC],
      "symbols": [{"name": "A_s", "scope": "shared.dyn", "dtype": "float16", "shape": ["64", "32"],
        "said": {"layout": "…", "versions": "3"}, "span": PLACE}]}
-    {"record": "part", "name": "generate", "seconds": 0.3, "phase": "code", "position": 20}
+    {"record": "part", "name": "generate", "seconds": 0.3, "phase": "code", "position": 20,
+     "resident": 0}
     {"record": "code", "kind": "source", "language": "cuda", "note": "", "lines": [LINE]}
     {"record": "resources", "kernel": "…", "threads": 128, "registers": 90, "spills": 0,
      "stack": 0, "shared": 49152, "blocks": 2, "counts": {"mma": 64}}
     {"record": "remark", "diagnostic": DIAGNOSTIC}         (see tilelang_diagnostics.json_format)
     {"record": "end", "failure": null or {"step": "…", "message": "…", "exception": "…",
-     "code": "TL900"}}
+     "code": "TL900", "within": "drop_unused"}}
 
 A LINE is its text and, when it has a place, the number of its file, then line, column, end line
 and end column; then may follow an object: `calls`, a list of [function, file, line, column, end
@@ -27,6 +31,11 @@ line, end column], and `origin`, the line of the generated source that PTX or ma
 A PLACE is the five numbers alone, or null. `begin` stands before each pass: a file that ends
 without `end` was cut off in the pass that has begun last. A `source` names its file, which may be
 new to the table of the header.
+
+Phases hold passes and parts, and these hold what is `inner`, to any depth. Such a record stands
+before that of what is around it, which is the next one of a smaller depth; a step or part has depth
+0. Its `lines` are empty where it made no program, and `start` counts from the beginning of what is
+around it. Since 1.2: `inner`, `rejected`, `places`, `depth`, `within` and `resident` of parts.
 
 A reader accepts any minor version of the same major and skips records and fields it does not know.
 """
@@ -42,6 +51,7 @@ from tilelang_trace.model import (
     Code,
     Decision,
     Failure,
+    Inner,
     LayoutShot,
     Line,
     Part,
@@ -52,7 +62,7 @@ from tilelang_trace.model import (
 )
 
 SCHEMA = "tilelang-trace"
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 
 
 class TraceFormatError(ValueError):
@@ -87,9 +97,23 @@ class Writer:
         """What a replay starts from."""
         self._write({"record": "program", "data": data})
 
-    def begin(self, name: str) -> None:
-        """A pass that has begun."""
-        self._write({"record": "begin", "name": name})
+    def begin(self, name: str, depth: int = 0) -> None:
+        """A pass that has begun, inside of `depth` others."""
+        self._write({"record": "begin", "name": name, "depth": depth})
+
+    def inner(self, inner: Inner, depth: int) -> None:
+        """What has ended inside of `depth` others; what was inside of it is written already."""
+        self._write({
+            "record": "inner", "name": inner.name, "depth": depth, "seconds": inner.seconds,
+            "start": inner.start, "resident": inner.resident,
+            "lines": [self._line(line) for line in inner.lines],
+        })  # fmt: skip
+
+    def within(self, inner: Iterable[Inner], depth: int = 1) -> None:
+        """All of a tree, as it would have been written while it ran."""
+        for one in inner:
+            self.within(one.inner, depth + 1)
+            self.inner(one, depth)
 
     def step(self, step: Step) -> None:
         """The program after a pass."""
@@ -114,7 +138,8 @@ class Writer:
     def part(self, part: Part) -> None:
         """A part that has ended."""
         self._write({"record": "part", "name": part.name, "seconds": part.seconds,
-                     "phase": part.phase, "position": part.position})  # fmt: skip
+                     "phase": part.phase, "position": part.position,
+                     "resident": part.resident})  # fmt: skip
 
     def layout(self, shot: LayoutShot) -> None:
         """A layout that was chosen."""
@@ -145,7 +170,7 @@ class Writer:
         """The last record."""
         ended = None if failure is None else {
             "step": failure.step, "message": failure.message, "exception": failure.exception,
-            "code": failure.code,
+            "code": failure.code, "within": failure.within,
         }  # fmt: skip
         self._write({"record": "end", "failure": ended})
 
@@ -182,8 +207,10 @@ def dump(trace: Trace) -> Iterator[str]:
     for shot in trace.layouts:
         writer.layout(shot)
     for step in trace.steps:
+        writer.within(step.inner)
         writer.step(step)
     for part in trace.parts:
+        writer.within(part.inner)
         writer.part(part)
     for code in trace.codes:
         writer.code(code)
@@ -191,6 +218,8 @@ def dump(trace: Trace) -> Iterator[str]:
         writer.resources(used)
     for remark in trace.remarks:
         writer.remark(remark)
+    if trace.failure is not None:
+        writer.within(trace.failure.inner)
     writer.end(trace.failure)
     yield from lines
 
@@ -227,15 +256,17 @@ class _Reader:
         self.layouts: list[LayoutShot] = []
         self.remarks: list[Diagnostic] = []
         self.program = ""
-        self.running = ""
+        self.running: list[str] = []
+        self._inner: list[tuple[int, Inner]] = []  # what waits for what is around it
 
     def read(self, records: Iterator[dict[str, Any]]) -> Trace:
         for record in records:
             if record.get("record") == "end":
-                return self._trace(_failure(record["failure"]))
+                return self._trace(_failure(record["failure"], self._taken(1)))
             self._record(record)
         message = "the trace was cut off: the process ended while it was written"
-        return self._trace(Failure(self.running or "emit", message))
+        step, *within = self.running or ["emit"]
+        return self._trace(Failure(step, message, within="/".join(within), inner=self._taken(1)))
 
     def _trace(self, failure: Failure | None) -> Trace:
         header = self.header
@@ -256,15 +287,24 @@ class _Reader:
             case "program":
                 self.program = record["data"]
             case "begin":
-                self.running = record["name"]
+                depth = record.get("depth", 0)
+                self.running[depth:] = [record["name"]]
+            case "inner":
+                depth = record["depth"]
+                del self.running[depth:]
+                lines = tuple(self._line(x) for x in record["lines"])
+                self._inner.append((depth, Inner(
+                    record["name"], record["seconds"], record["start"], record["resident"], lines,
+                    self._taken(depth + 1))))  # fmt: skip
             case "step":
                 self.steps.append(self._step(record))
             case "part":
-                self.parts.append(Part(record["name"], record["seconds"], record["phase"],
-                                       record["position"]))  # fmt: skip
+                self.parts.append(Part(
+                    record["name"], record["seconds"], record["phase"], record["position"],
+                    record.get("resident", 0), self._taken(1)))  # fmt: skip
             case "code":
-                lines = tuple(self._line(x) for x in record["lines"])
-                self.codes.append(Code(record["kind"], record["language"], lines, record["note"]))
+                shown = tuple(self._line(x) for x in record["lines"])
+                self.codes.append(Code(record["kind"], record["language"], shown, record["note"]))
             case "layout":
                 self.layouts.append(LayoutShot(
                     record["name"], record["kind"], tuple(record["shape"]), record["dtype"],
@@ -298,7 +338,17 @@ class _Reader:
                        tuple(s["said"].items()), self._place(s["span"]))
                 for s in record.get("symbols", ())
             ),
+            self._taken(1),
         )  # fmt: skip
+
+    def _taken(self, depth: int) -> tuple[Inner, ...]:
+        """What ran inside of what is read now, which is one less deep."""
+        at = len(self._inner)
+        while at and self._inner[at - 1][0] >= depth:
+            at -= 1
+        found = tuple(inner for _, inner in self._inner[at:])
+        del self._inner[at:]
+        return found
 
     def _line(self, row: list[Any]) -> Line:
         text, *rest = row
@@ -313,12 +363,13 @@ class _Reader:
         return Span(self.files[place[0]], *place[1:5]) if place else None
 
 
-def _failure(found: Mapping[str, Any] | None) -> Failure | None:
+def _failure(found: Mapping[str, Any] | None, inner: tuple[Inner, ...]) -> Failure | None:
     if found is None:
         return None
     return Failure(
-        found["step"], found["message"], found.get("exception", ""), found.get("code", "")
-    )
+        found["step"], found["message"], found.get("exception", ""), found.get("code", ""),
+        found.get("within", ""), inner,
+    )  # fmt: skip
 
 
 def _records(lines: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ PHASES: Final = {
         "place_versions", "plan_shared", "init_mbarriers", "prefetch_operands", "insert_sync",
         "fence_proxies", "note_deeper_pipelines",
     ),
-    "code": ("generate", "disassemble"),
+    "code": ("generate", "emulator", "disassemble"),
 }  # fmt: skip
 _OF: Final = {name: phase for phase, names in PHASES.items() for name in names}
 

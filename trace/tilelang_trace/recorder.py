@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tilelang.compiler import compile_function, effective_options, lower_function
+from tilelang.nested import listening
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.runtime.crash import guarded
@@ -20,6 +21,7 @@ from tilelang_trace.decisions import Decisions
 from tilelang_trace.model import (
     Code,
     Failure,
+    Inner,
     LayoutShot,
     Line,
     Part,
@@ -38,6 +40,17 @@ if TYPE_CHECKING:
 
 FIRST = "emit"
 _NO_COMPILER = "TL807"
+
+
+@dataclass(slots=True)
+class _Frame:
+    """What is running: since when, how long the recorder had worked by then, and what has run
+    inside."""
+
+    name: str
+    started: float = 0.0
+    spent: float = 0.0
+    inner: list[Inner] = field(default_factory=list)
 
 
 class Recorder:
@@ -64,7 +77,7 @@ class Recorder:
         self.layouts: list[LayoutShot] = []
         self.remarks: list[Diagnostic] = []
         self.failure: Failure | None = None
-        self.running: str | None = None  # what has begun and not ended
+        self._frames: list[_Frame] = []  # what has begun and not ended, from the outside
         self.spent = 0.0  # by the recording itself
         self._code = code
         self._closed = False
@@ -74,7 +87,7 @@ class Recorder:
         self._decisions = Decisions()
         self._attempt = -1
         self._printed: tuple[Any, tuple[Line, ...]] = (None, ())
-        self._symbols: tuple[Symbol, ...] = ()
+        self._listed: tuple[Any, tuple[Symbol, ...]] = (None, ())
         own = function.span.file if function.span is not None else ""
         self._head = Trace(
             function.name, file or own, str(target), (), tuple((values or {}).items()),
@@ -105,12 +118,12 @@ class Recorder:
     def after(self, name: str, func: Any, context: Any, seconds: float) -> None:
         """Part of the observer protocol."""
         started = time.perf_counter()
-        self.running = None
+        inner, recording = self._end()
         decided, remarks = self._decisions.since(context)
         lines = self._lines(func)
         self._add(Step(
-            name, lines, seconds, _reason(name), phase_of(name), self._attempt,
-            _resident(), decided, remarks, self._symbols,
+            name, lines, seconds - recording, _reason(name), phase_of(name), self._attempt,
+            _resident(), decided, remarks, self._symbols, inner,
         ))  # fmt: skip
         self.spent += time.perf_counter() - started
 
@@ -123,11 +136,13 @@ class Recorder:
     def ended(self, name: str, seconds: float, result: Any = None) -> None:
         """Part of the watch protocol."""
         started = time.perf_counter()
-        self.running = None
-        part = Part(name, seconds, phase_of(name), len(self.steps))
-        self.parts.append(part)
-        if self._writer is not None:
-            self._writer.part(part)
+        inner, recording = self._end()
+        seconds -= recording
+        if self._frames:
+            self._ended_within(name, seconds, result, inner)
+            self.spent += time.perf_counter() - started
+            return
+        self._part(Part(name, seconds, phase_of(name), len(self.steps), _resident(), inner))
         if name == "infer_layouts" and result is not None:
             self._keep(self.layouts, layout_shots(result), lambda w, x: w.layout(x))
         elif name == "emit" and result is not None:
@@ -145,20 +160,25 @@ class Recorder:
         started = time.perf_counter()
         if self._code:
             self._begin("disassemble")
-            codes = columns_of(artifact, self._target, self._printed[0])
+            with listening([self]):
+                codes = columns_of(artifact, self._target, self._printed[0])
             self._keep(self.codes, codes, lambda w, x: w.code(x))
             self._keep(
                 self.resources, resources_of(artifact, self._target, codes),
                 lambda w, x: w.resources(x),
             )  # fmt: skip
-            self.running = None
+            inner, recording = self._end()
+            self._part(Part(
+                "disassemble", time.perf_counter() - started - recording, phase_of("disassemble"),
+                len(self.steps), _resident(), inner,
+            ))  # fmt: skip
         self.close(tuple(diagnostics))
         self.spent += time.perf_counter() - started
 
     def failed(self, error: BaseException) -> None:
         """Part of the watch protocol."""
         found = getattr(error, "diagnostics", ())
-        if self.running == "generate" and self._printed[0] is not None:
+        if self._frames and self._frames[0].name == "generate" and self._printed[0] is not None:
             self._show_source(found)
             if found and found[0].code == _NO_COMPILER:
                 # Nothing is wrong with the kernel: there is only less to show of it.
@@ -166,9 +186,11 @@ class Recorder:
                 return
         message = found[0].message if found else f"{type(error).__name__}: {error}"
         cause = error.__cause__ or error
+        outer, *within = self._frames or [_Frame(self._last())]
         self.failure = Failure(
-            self.running or self._last(), message, "".join(traceback.format_exception(cause)),
-            found[0].code if found else "TL900",
+            outer.name, message, "".join(traceback.format_exception(cause)),
+            found[0].code if found else "TL900", "/".join(frame.name for frame in within),
+            tuple(outer.inner),
         )  # fmt: skip
         self.close(tuple(found))
 
@@ -195,19 +217,47 @@ class Recorder:
     def _lines(self, func: Any) -> tuple[Line, ...]:
         """The text of a program; a pass that changed nothing gives the same object."""
         known, lines = self._printed
-        if known is None or not func.same_as(known):
+        if known is None or not _is_same(func, known):
             lines = _lines(func)
             self._printed = func, lines
-            self._symbols = symbols_of(func)
         return lines
+
+    @property
+    def _symbols(self) -> tuple[Symbol, ...]:
+        """The buffers of the program that was printed last."""
+        func = self._printed[0]
+        if self._listed[0] is not func:
+            self._listed = func, symbols_of(func)
+        return self._listed[1]
 
     def _last(self) -> str:
         return self.steps[-1].name if self.steps else FIRST
 
     def _begin(self, name: str) -> None:
-        self.running = name
+        self._frames.append(_Frame(name, time.perf_counter(), self.spent))
         if self._writer is not None:
-            self._writer.begin(name)
+            self._writer.begin(name, len(self._frames) - 1)
+
+    def _end(self) -> tuple[tuple[Inner, ...], float]:
+        """What ran inside of what ends now, and how long this recorder worked meanwhile."""
+        frame = self._frames.pop()
+        return tuple(frame.inner), self.spent - frame.spent
+
+    def _ended_within(
+        self, name: str, seconds: float, result: Any, inner: tuple[Inner, ...]
+    ) -> None:
+        around = self._frames[-1]
+        start = time.perf_counter() - around.started - (self.spent - around.spent) - seconds
+        lines = () if result is None else self._lines(result)
+        made = Inner(name, seconds, max(0.0, start), _resident(), lines, inner)
+        around.inner.append(made)
+        if self._writer is not None:
+            self._writer.inner(made, len(self._frames))
+
+    def _part(self, part: Part) -> None:
+        self.parts.append(part)
+        if self._writer is not None:
+            self._writer.part(part)
 
     def _add(self, step: Step) -> None:
         self.steps.append(step)
@@ -299,6 +349,13 @@ def _reason(name: str) -> str:
     from tilelang.pipeline import PIPELINE
 
     return next((step.reason for step in PIPELINE if step.name == name), "")
+
+
+def _is_same(func: Any, other: Any) -> bool:
+    """Whether two programs are one, perhaps wrapped anew."""
+    if func.same_as(other):
+        return True
+    return bool(func.body.same_as(other.body) and func.attrs.same_as(other.attrs))
 
 
 def _resident() -> int:

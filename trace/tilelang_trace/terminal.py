@@ -57,9 +57,8 @@ def trace_text(
     """The lines that `print_trace` prints."""
     sources = SourceMap(dict(trace.sources))
     yield _title(trace)
-    for before, after in trace.pairs:
-        if passes and after.name not in passes:
-            continue
+    wanted = [(a, b) for a, b in trace.nested if b.name in passes] if passes else trace.pairs
+    for before, after in wanted:
         changes = difference(before, after, context, by_structure=True)
         if changed_only and not changes:
             continue
@@ -67,6 +66,7 @@ def trace_text(
             continue
         yield Text()
         yield _header(after, changes)
+        yield from _inside(after)
         yield from (_decision(d) for d in after.decisions)
         yield from _changes(changes, sources, grep)
     if trace.failure is not None:
@@ -102,6 +102,19 @@ def _header(step: Step, changes: Difference) -> Text:
         (f" · {duration(step.seconds)} · {counts}{more_text}", ""),
         (f"  {plain(step.reason)}", "dim italic"),
     )  # fmt: skip
+
+
+def _inside(step: Step) -> Iterator[Text]:
+    """What ran inside of a pass, the same things together."""
+    spent: dict[str, list[float]] = {}
+    for one in step.inner:
+        spent.setdefault(one.name, []).append(one.seconds)
+    said = [
+        f"{plain(name)} {duration(sum(times))}" + (f" (× {len(times)})" if len(times) > 1 else "")
+        for name, times in spent.items()
+    ]  # fmt: skip
+    if said:
+        yield Text(f"   ▸ {', '.join(said)}", "dim")
 
 
 def _decision(found: Decision) -> Text:

@@ -10,6 +10,7 @@ from tilelang_diagnostics import Diagnostic
 from tilelang_lsp.insights import FileInsights
 from tilelang_lsp.model import Analysis, Catalogue, Hint
 from tilelang_lsp.options import Options
+from tilelang_lsp.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Request:
     new_name: str = ""
     uri: str = ""
     positions: tuple[tuple[int, int], ...] = ()  # of a request about several
+    workspace: Workspace = field(default_factory=Workspace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,11 @@ class Feature:
     """One request the server answers.
 
     `waits`: for the analysis of the current text ("current"), for a moment ("fresh"), or takes what
-    there is ("newest") because an answer at once is worth more than a fresh one.
+    there is ("newest") because an answer at once is worth more than a fresh one. `apart`: it may read
+    many files, so that it is answered on a thread of its own.
     """
 
     method: str
     answer: Callable[[Request], Any]
     waits: Literal["current", "fresh", "newest"]
+    apart: bool = False

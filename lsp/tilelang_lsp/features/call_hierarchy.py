@@ -1,14 +1,20 @@
-"""textDocument/prepareCallHierarchy and its two questions: which macro is inlined where?"""
+"""textDocument/prepareCallHierarchy and its two questions: which macro is inlined where?
+
+Over all files: a macro of one is inlined by kernels of others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilelang_diagnostics import Span
-from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.cursor import dotted_at
+from tilelang_lsp.crossing import Crossing
 from tilelang_lsp.features.base import Feature, Request
-from tilelang_lsp.model import Analysis, Call, Outline
+from tilelang_lsp.features.navigation import crossing
+from tilelang_lsp.names import Binding, Scope
+
+FUNCTIONS = ("kernel", "function", "macro")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,61 +38,72 @@ class Calls:
 
 def prepare(request: Request) -> tuple[Item, ...]:
     """The function whose name is at the position, where it is defined or called."""
-    dotted = dotted_at(request.text, request.line, request.column)
-    if dotted is None:
+    found = crossing(request).at(request.line, request.column)
+    function = None if found is None else found.binding
+    return () if function is None else tuple(_item(function))
+
+
+def incoming(across: Crossing, line: int, column: int) -> tuple[Calls, ...]:
+    """Who inlines the function whose name is at a position."""
+    function = _function_at(across, line, column)
+    if function is None:
         return ()
-    return tuple(_item(n) for n in _functions(request.analysis) if n.name == dotted.name)[:1]
+    found: list[tuple[Binding, Span]] = []
+    places = {(s.file, s.line, s.column) for s in across.references(function)}
+    for path in dict.fromkeys(file for file, _, _ in sorted(places)):
+        names = across.names(path)
+        for call in () if names is None else names.calls:
+            if (path, call.function.line, call.function.column) in places:
+                caller = _function_around(call.scope)
+                if caller is not None:
+                    found.append((caller, call.function))
+    return _grouped(found, True)
 
 
-def incoming(analysis: Analysis, name: str) -> tuple[Calls, ...]:
-    """Who inlines the function."""
-    return _grouped(analysis, [(c.caller, c.span) for c in _calls(analysis) if c.function == name],
-                    True)  # fmt: skip
-
-
-def outgoing(analysis: Analysis, name: str) -> tuple[Calls, ...]:
-    """What the function inlines."""
-    return _grouped(analysis, [(c.function, c.span) for c in _calls(analysis) if c.caller == name],
-                    False)  # fmt: skip
+def outgoing(across: Crossing, line: int, column: int) -> tuple[Calls, ...]:
+    """What the function whose name is at a position inlines."""
+    function = _function_at(across, line, column)
+    names = None if function is None else across.names(function.path)
+    if function is None or names is None:
+        return ()
+    found: list[tuple[Binding, Span]] = []
+    for call in names.calls:
+        around = _function_around(call.scope)
+        if around is not None and around.key == function.key:
+            called = across.function_of(names, call)
+            if called is not None:
+                found.append((called, call.function))
+    return _grouped(found, False)
 
 
 PREPARE = Feature("textDocument/prepareCallHierarchy", prepare, "current")
 
 
-def _calls(analysis: Analysis) -> list[Call]:
-    """Those seen while tracing, and those that the text alone shows where tracing did not come."""
-    found = {c: None for kernel in analysis.kernels for c in kernel.calls}
-    places = {(c.function, c.span.line, c.span.column) for c in found}
-    functions = _functions(analysis)
-    names = {n.name for n in functions}
-    lines = split_lines(analysis.text)
-    for symbol in analysis.symbols:
-        for use in symbol.uses if symbol.kind == "function" and symbol.name in names else ():
-            rest = lines[use.line - 1][use.end_column - 1 :] if use.line <= len(lines) else ""
-            around = [n for n in functions if n.whole.line <= use.line <= n.whole.end_line]
-            known = (symbol.name, use.line, use.column) in places
-            if not known and around and rest.lstrip().startswith("("):
-                caller = max(around, key=lambda n: n.whole.line)
-                if caller.name_span.line != use.line:
-                    found[Call(symbol.name, use, caller.name)] = None
-    return list(found)
+def _function_at(across: Crossing, line: int, column: int) -> Binding | None:
+    found = across.at(line, column)
+    return None if found is None else found.binding
 
 
-def _grouped(
-    analysis: Analysis, found: list[tuple[str, Span]], incoming: bool
-) -> tuple[Calls, ...]:  # fmt: skip
-    items = {n.name: _item(n) for n in _functions(analysis)}
-    places: dict[str, dict[Span, None]] = {}
-    for name, span in found:
-        if name in items and span.file == analysis.path:
-            places.setdefault(name, {})[span] = None
-    return tuple(Calls(items[n], tuple(spans), incoming) for n, spans in places.items())
+def _function_around(scope: Scope) -> Binding | None:
+    """The function in whose text something stands; None at the top of a file or class."""
+    for inner in scope.around():
+        if inner.kind == "function" and inner.parent is not None:
+            found = inner.parent.bindings.get(inner.name)
+            if found is not None and found.kind in FUNCTIONS:
+                return found
+    return None
 
 
-def _functions(analysis: Analysis) -> list[Outline]:
-    kinds = ("kernel", "function", "macro")
-    return [n for top in analysis.outline for n in top.walk() if n.kind in kinds]
+def _grouped(found: list[tuple[Binding, Span]], incoming: bool) -> tuple[Calls, ...]:
+    items: dict[object, Item] = {}
+    places: dict[object, dict[Span, None]] = {}
+    for function, span in found:
+        for item in _item(function):
+            items[function.key] = item
+            places.setdefault(function.key, {})[span] = None
+    return tuple(Calls(items[k], tuple(spans), incoming) for k, spans in places.items())
 
 
-def _item(node: Outline) -> Item:
-    return Item(node.name, node.kind, node.whole, node.name_span)
+def _item(function: Binding) -> Iterator[Item]:
+    if function.kind in FUNCTIONS and function.whole is not None:
+        yield Item(function.name, function.kind, function.whole, function.bound[-1])

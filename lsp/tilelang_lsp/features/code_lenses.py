@@ -2,7 +2,7 @@
 
 shared 40 KiB of 227 KiB · 128 threads · 90+ registers · 5 blocks, 31 % occupancy
 assumes dim = 64, seq_len = 333 (its argument parser); open: heads
-compile | run on the emulator | trace
+compile | run on the emulator | trace | target cuda:sm_90a
 @tilelang.jit
 def flash_attention(…):
 """
@@ -19,8 +19,8 @@ from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.insights import keys_of
 from tilelang_lsp.model import Insight, Kernel
 
-SHOW, SET, COMPILE, EMULATE, TRACE = (
-    f"tilelang.server.{name}" for name in ("show", "set", "compile", "emulate", "trace")
+SHOW, SET, COMPILE, EMULATE, TRACE, TARGET = (
+    f"tilelang.server.{name}" for name in ("show", "set", "compile", "emulate", "trace", "target")
 )
 
 
@@ -59,3 +59,5 @@ def _lenses(request: Request, kernel: Kernel, insight: Insight | None) -> Iterat
         ("compile", COMPILE), ("run on the emulator", EMULATE), ("trace", TRACE)
     ):  # fmt: skip
         yield Lens(span, title, command, where)
+    chosen = request.options.targets
+    yield Lens(span, f"target {', '.join(chosen)}" if chosen else "no target", TARGET, where)

@@ -1,5 +1,5 @@
 """textDocument/completion: names of the language after `T.`, keywords and values of a call, names
-bound above, members of tiles, and whole patterns.
+bound above, members of tiles, what a string may say, and whole patterns.
 """
 
 from __future__ import annotations
@@ -8,17 +8,28 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.cursor import OpenCall, call_at, typing_at
+from tilelang_lsp.features.argument_values import (
+    LAYOUTS,
+    POLICIES,
+    Value,
+    parameter_name,
+    values_of,
+)
 from tilelang_lsp.features.base import Feature, Request
-from tilelang_lsp.features.snippets import SNIPPETS
+from tilelang_lsp.features.snippets import SNIPPETS, Snippet
+from tilelang_lsp.features.wanted_buffers import wants
+from tilelang_lsp.features.words import words
 from tilelang_lsp.markdown import code, doc_markdown
-from tilelang_lsp.model import Entry
+from tilelang_lsp.model import Entry, Symbol
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One proposal. `kind` is an entry's or a symbol's kind, or "keyword"; `text` is inserted."""
+    """One proposal. `kind` is an entry's or a symbol's kind, or "keyword"; `text` is inserted, and
+    `edits` are made elsewhere. `entry` is the name whose documentation it has."""
 
     label: str
     kind: str
@@ -26,30 +37,38 @@ class Completion:
     markdown: str = ""
     text: str = ""
     order: int = 0  # lower comes first
+    edits: tuple[Edit, ...] = ()
+    deprecated: bool = False
+    entry: str = ""
 
 
 def complete(request: Request) -> tuple[Completion, ...]:
     """What may be written at the position; editors filter by what is there already."""
     typing = typing_at(request.text, request.line, request.column)
     if typing is None:
-        return ()
+        return tuple(
+            Completion(w.label, w.kind, w.about, "", w.text or w.label, n)
+            for n, w in enumerate(words(request))
+        )
     call = call_at(request.text, request.line, request.column)
     if typing.root in request.analysis.aliases:
-        entries = request.catalogue.entries.values()
         wanted = _wanted_kinds(request, call)
-        return tuple(_entry(e, wanted) for e in entries if not _is_vector(e, typing.prefix))
+        entries = (e for e in request.catalogue.names() if not _is_vector(e, typing.prefix))
+        return tuple(_entry(e, wanted) for e in entries)
+    if typing.root and f"{typing.root}.language" in request.analysis.aliases:
+        names = request.catalogue.package.values()
+        return tuple(_entry(e, ("meta",), "tilelang.") for e in names)
     if typing.root:
         return tuple(_members(request, typing.root))
     keywords = () if call is None or call.keyword else tuple(_keywords(request, call))
     values = () if call is None else tuple(_values(request, call))
     patterns = tuple(_snippets(request)) if call is None else ()
-    return (*values, *keywords, *_names(request), *patterns)
+    return (*values, *keywords, *_names(request, call), *patterns)
 
 
 FEATURE = Feature("textDocument/completion", complete, "newest")
 
 
-_POLICIES = ("Square", "FullRow", "FullCol")
 _MEMBERS = (
     ("shape", "the extents of the tile"), ("dtype", "the type of its elements"),
     ("scope()", "where it lies"), ("ndim", "how many dimensions it has"),
@@ -67,17 +86,13 @@ def _wanted_kinds(request: Request, call: OpenCall | None) -> tuple[str, ...]:
         return ("loop",)
     if call is not None:
         entry = request.catalogue.find(request.analysis, call.name)
-        name = call.keyword or _parameter(entry, call.argument)
-        return ("dtype",) if name in ("dtype", "accum_dtype", "in_dtype") else ("scalar", "dtype")
+        name = call.keyword or parameter_name(entry, call.argument)
+        return ("dtype",) if name.endswith("dtype") else ("scalar", "dtype")
+    if re.match(r"\s*\w+\s*:\s*[\w.]*$", line):
+        return ("type",)
     if re.search(r"=\s*[\w.]*$", line):
         return ("alloc", "scalar")
     return ("tile",)
-
-
-def _parameter(entry: Entry | None, position: int) -> str:
-    """The name of the parameter at a position."""
-    named = [p.name for p in (entry.parameters or () if entry else ()) if p.name != "*"]
-    return named[position] if position < len(named) else ""
 
 
 def _values(request: Request, call: OpenCall) -> Iterator[Completion]:
@@ -85,28 +100,33 @@ def _values(request: Request, call: OpenCall) -> Iterator[Completion]:
     entry = request.catalogue.find(request.analysis, call.name)
     if entry is None:
         return
-    alias = call.name.rpartition(".")[0]
-    root = f"{alias}." if alias else ""
-    match call.keyword or _parameter(entry, call.argument):
-        case "policy":
-            for name in _POLICIES:
-                label = f"{root}GemmWarpPolicy.{name}"
-                yield Completion(label, "value", "how warps share the tile", "", label, -2)
-        case "dtype":
-            for name in ("float16", "bfloat16", "float32", "int8", "int32"):
-                yield Completion(f"{root}{name}", "dtype", "", "", f"{root}{name}", -2)
-        case "num_stages":
-            for text in ("2", "3", '"auto"'):
-                yield Completion(text, "value", "stages of the pipeline", "", text, -2)
-        case "threads":
-            for text in ("128", "256"):
-                yield Completion(text, "value", "threads of a block", "", text, -2)
+    alias = min(request.analysis.aliases, key=len, default="T")
+    parameter = call.keyword or parameter_name(entry, call.argument)
+    found: Iterator[Value] = values_of(entry.name, parameter, request.catalogue)
+    if entry.name == "annotate_layout" and _after_key(request):
+        found = iter(LAYOUTS)
+    for value in found:
+        text = value.text.replace("{T}", alias)
+        label = text.replace("($)", "")
+        is_call = label != text
+        kind = "call" if is_call else value.kind
+        yield Completion(label, kind, value.about, "", text.replace("$", "$0") if is_call else text,
+                         -3)  # fmt: skip
+
+
+def _after_key(request: Request) -> bool:
+    """Whether the value of a key of a dict is being written."""
+    line = split_lines(request.text)[request.line - 1][: request.column - 1]
+    return re.search(r"[{,]\s*\w+\s*:\s*[\w.]*$", line) is not None
 
 
 def _members(request: Request, root: str) -> Iterator[Completion]:
     """After a tile or tensor, its members; after the policies' name, those."""
     if root.rpartition(".")[2] == "GemmWarpPolicy":
-        yield from (Completion(name, "constant", "warp policy") for name in _POLICIES)
+        for name in POLICIES:
+            entry = request.catalogue.entries.get(f"GemmWarpPolicy.{name}")
+            about = doc_markdown(entry.doc) if entry is not None else ""
+            yield Completion(name, "constant", "warp policy", about)
         return
     around = ("<module>", *request.analysis.functions_around(request.line))
     for symbol in request.analysis.symbols:
@@ -121,11 +141,29 @@ def _snippets(request: Request) -> Iterator[Completion]:
     if line[: request.column - 1].strip() and not line[: request.column - 1].strip().isidentifier():
         return
     at_margin = not line[:1].isspace()
-    alias = min(request.analysis.aliases, key=len, default=None)
-    for snippet in SNIPPETS if alias is not None else ():
+    aliases = request.analysis.aliases
+    alias = min(aliases, key=len, default=None)
+    if alias is None:
+        return
+    package = next((a.removesuffix(".language") for a in aliases if a.endswith(".language")), None)
+    for snippet in SNIPPETS:
         if (snippet.where == "top") == at_margin:
-            text = snippet.text.replace("{T}", alias or "T")
-            yield Completion(snippet.name, "snippet", snippet.about, code(_plain(text)), text, 2)
+            edits = () if package else _package_import(request, snippet)
+            text = snippet.text.replace("{T}", alias).replace("{tilelang}", package or "tilelang")
+            yield Completion(
+                snippet.name, "snippet", snippet.about, code(_plain(text)), text, 2, edits
+            )
+
+
+def _package_import(request: Request, snippet: Snippet) -> tuple[Edit, ...]:
+    """`import tilelang` above the import of the language, for a pattern that needs it."""
+    if "{tilelang}" not in snippet.text:
+        return ()
+    for number, line in enumerate(split_lines(request.text), 1):
+        if re.match(r"(?:import tilelang\b|from tilelang\b)", line):
+            place = Span(request.analysis.path, number, 1, number, 1)
+            return (Edit(place, "import tilelang\n"),)
+    return ()
 
 
 def _plain(text: str) -> str:
@@ -135,10 +173,14 @@ def _plain(text: str) -> str:
     return re.sub(r"\$(\d+)", lambda m: named.get(m[1], ""), text).rstrip()
 
 
-def _entry(entry: Entry, wanted: tuple[str, ...] = ()) -> Completion:
+def _entry(entry: Entry, wanted: tuple[str, ...] = (), root: str = "") -> Completion:
     order = 1 if entry.kind in ("dtype", "constant") else 0
     order = -1 if entry.kind in wanted else order
-    return Completion(entry.name, entry.kind, entry.signature, doc_markdown(entry.doc), "", order)
+    old = "deprecated" in entry.doc.partition("\n\n")[0].lower()
+    return Completion(
+        entry.name, entry.kind, entry.signature, doc_markdown(entry.doc), "", order, (), old,
+        f"{root}{entry.name}",
+    )  # fmt: skip
 
 
 def _is_vector(entry: Entry, prefix: str) -> bool:
@@ -155,12 +197,19 @@ def _keywords(request: Request, call: OpenCall) -> Iterator[Completion]:
             yield Completion(label, "keyword", parameter.text, "", label, -1)
 
 
-def _names(request: Request) -> Iterator[Completion]:
-    """Names bound above the cursor in the functions around it."""
+def _names(request: Request, call: OpenCall | None) -> Iterator[Completion]:
+    """Names bound above the cursor in the functions around it, what fits the argument first."""
     around = ("<module>", *request.analysis.functions_around(request.line))
+    fits = wants(request, call)
     seen: set[str] = set()
     for symbol in reversed(request.analysis.symbols):
         visible = symbol.function in around and symbol.span.line < request.line
         if visible and symbol.detail and symbol.name not in seen:
             seen.add(symbol.name)
-            yield Completion(symbol.name, symbol.kind, symbol.detail)
+            about = "\n\n".join((code(_typed(symbol)), *symbol.notes))
+            yield Completion(symbol.name, symbol.kind, symbol.detail, about, "", fits(symbol))
+
+
+def _typed(symbol: Symbol) -> str:
+    joint = " " if symbol.detail.startswith("= ") else ": "
+    return f"{symbol.name}{joint}{symbol.detail}"

@@ -1,22 +1,26 @@
 """textDocument/prepareRename and rename: a buffer, variable, dim or macro, all of its places.
 
-A name of the language, a keyword and what the text does not bind cannot be renamed. A name that
-is taken in the same function is refused, since the two would become one.
+A macro, kernel, helper or constant gets its new name in every file of the workspace, and with a
+parameter the arguments that are given by its name. Refused is what is no name of the author's:
+names of the language, of modules that lie elsewhere, and of files outside the workspace; and a name
+that would come to mean something else.
 """
 
 from __future__ import annotations
 
-import ast
 import keyword
-from dataclasses import dataclass, replace
-from typing import TypeGuard
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.crossing import Crossing, Found, ModuleFile
+from tilelang_lsp.cursor import dotted_at
 from tilelang_lsp.features.base import Feature, Request
-from tilelang_lsp.model import Symbol
-from tilelang_lsp.recovery import recover
+from tilelang_lsp.features.navigation import crossing
+from tilelang_lsp.module_files import OURS
+from tilelang_lsp.names import Binding, Names, Scope, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,85 +41,159 @@ class Renaming:
 
 def prepare(request: Request) -> Renameable | None:
     """The name at the position, if it can be renamed."""
-    symbol = request.analysis.symbol_at(request.line, request.column)
-    span = None if symbol is None else symbol.at(request.line, request.column)
-    if symbol is None or span is None or not _is_name(request, span, symbol.name):
+    across = crossing(request)
+    found = across.at(request.line, request.column)
+    if found is None or _refusal(across, found):
         return None
-    return Renameable(span, symbol.name)
+    return Renameable(found.span, found.name)
 
 
 def rename(request: Request) -> Renaming | None:
     """The edits that give the name at the position a new one."""
-    found = prepare(request)
-    symbol = request.analysis.symbol_at(request.line, request.column)
-    if found is None or symbol is None:
-        return None
+    across = crossing(request)
+    found = across.at(request.line, request.column)
+    if found is None or not found.chain:
+        return _of_the_language(request)
     new = request.new_name
+    refused = _refusal(across, found)
     if not new.isidentifier() or keyword.iskeyword(new):
-        return Renaming((), f"{new!r} is no name")
-    group = same_name(request, symbol)
-    functions = {s.function for s in group}
-    if new != symbol.name and any(
-        s.name == new and s.function in functions for s in request.analysis.symbols
-    ):
-        return Renaming((), f"`{new}` is another name of `{symbol.function}` already")
-    places = {span: None for s in group for span in (s.span, *s.uses)}
-    spans = [s for s in places if _is_name(request, s, symbol.name)]
-    spans += [s for s in keyword_places(request, group) if s not in places]
-    return Renaming(tuple(Edit(span, new) for span in sorted(spans)))
+        refused = f"{new!r} is no name"
+    if refused:
+        return Renaming((), refused)
+    root = _root(found)
+    assert isinstance(root, Binding)  # modules are refused
+    places = across.references(root)
+    places += [s for f in _functions_of(across, root) for s in across.keywords(f, root.name)]
+    kept = [s for s in dict.fromkeys(sorted(places, key=place)) if _text(across, s) == root.name]
+    refused = _outside(across, kept) or _broken(across, root)
+    if not refused and new != root.name:
+        refused = _clash(across, root, kept, new)
+    return Renaming((), refused) if refused else Renaming(tuple(Edit(s, new) for s in kept))
 
 
 PREPARE = Feature("textDocument/prepareRename", prepare, "current")
-RENAME = Feature("textDocument/rename", rename, "current")
+RENAME = Feature("textDocument/rename", rename, "current", apart=True)
 
 
-def same_name(request: Request, symbol: Symbol) -> tuple[Symbol, ...]:
-    """All bindings that are one name to the author: a name assigned twice in a function."""
-    return tuple(
-        s for s in request.analysis.symbols
-        if s.name == symbol.name and s.function == symbol.function
-    )  # fmt: skip
+def _root(found: Found) -> Binding | ModuleFile:
+    """The binding that gives the name its spelling: an import `as` it, or the definition."""
+    for meant in found.chain[:-1]:
+        if isinstance(meant, Binding) and meant.renamed and meant.name == found.name:
+            return meant
+    return found.chain[-1]
 
 
-def keyword_places(request: Request, group: tuple[Symbol, ...]) -> list[Span]:
-    """`name=` in calls of the function whose parameter is meant, in this file."""
-    first = group[0]
-    owners = {
-        n.name_span.line for top in request.analysis.outline for n in top.walk()
-        if n.name == first.function and n.kind in ("kernel", "function", "macro")
-    }  # fmt: skip
-    readable = recover(request.text)
-    if not owners or readable is None:
-        return []
-    source = SourceFile.parse(request.analysis.path, readable.text)
-    nodes = list(ast.walk(source.tree))
-    if not any(_takes(n, first.name) for n in nodes if getattr(n, "lineno", 0) in owners):
-        return []
-    spans = (
-        source.span(word) for call in nodes if _calls(call, first.function)
-        for word in call.keywords if word.arg == first.name
-    )  # fmt: skip
-    return [replace(s, end_line=s.line, end_column=s.column + len(first.name)) for s in spans]
+def _refusal(across: Crossing, found: Found) -> str:
+    """Why a name cannot be renamed; empty where it can."""
+    if not found.chain:
+        return f"`{found.name}` is no name of a file of the workspace"
+    root = _root(found)
+    if isinstance(root, ModuleFile):
+        return f"`{found.name}` is a module: rename its file"
+    if root.origin is not None and not root.renamed:
+        module = "." * root.origin.level + (root.origin.module or root.name)
+        of = "the language" if module.split(".")[0] == OURS else f"`{module}`"
+        return f"`{found.name}` is a name of {of}, which is outside the workspace"
+    if root.scope.kind == "class":
+        return f"`{found.name}` belongs to the class `{root.scope.name}`: not all uses can be seen"
+    return _outside(across, [root.bound[0]])
 
 
-def _takes(node: ast.AST, name: str) -> bool:
-    """Whether a node is a function with a parameter of that name."""
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    said = node.args
-    return any(a.arg == name for a in (*said.posonlyargs, *said.args, *said.kwonlyargs))
+def _of_the_language(request: Request) -> Renaming | None:
+    dotted = dotted_at(request.text, request.line, request.column)
+    entry = None if dotted is None else request.catalogue.find(request.analysis, dotted.name)
+    if dotted is None or entry is None:
+        return None
+    return Renaming((), f"`{dotted.name}` is a name of the language")
 
 
-def _calls(node: ast.AST, function: str) -> TypeGuard[ast.Call]:
-    """Whether a node calls a function by its name; a method of that name is another one."""
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function
-    )
+def _outside(across: Crossing, places: list[Span]) -> str:
+    """The refusal for a name that also stands in a file that is none of the workspace."""
+    workspace = across.workspace
+    for span in places:
+        if span.file != across.path and not workspace.holds(span.file):
+            name = os.path.basename(span.file)
+            return f"`{_text(across, span)}` also stands in {name}, which is outside the workspace"
+    return ""
 
 
-def _is_name(request: Request, span: Span, name: str) -> bool:
-    """Whether a span is the name as written, and not a part of something else."""
-    lines = split_lines(request.text)
-    if span.file != request.analysis.path or span.line > len(lines):
-        return False
-    return lines[span.line - 1][span.column - 1 : span.end_column - 1] == name
+def _broken(across: Crossing, root: Binding) -> str:
+    """The refusal for a name that also stands in a line that cannot be read."""
+    paths = across.holding({root.name}, root) if root.scope.kind == "module" else [root.path]
+    for path in paths:
+        names = across.names(path)
+        lines = split_lines(across.text(path))
+        for line in () if names is None else names.broken:
+            if line <= len(lines) and root.name in lines[line - 1]:
+                where = "" if path == across.path else f" of {os.path.basename(path)}"
+                return f"line {line}{where} cannot be read: `{root.name}` may be used there"
+    return ""
+
+
+def _functions_of(across: Crossing, root: Binding) -> Iterator[Binding]:
+    """The function whose parameter a binding is, if that can be given by name."""
+    names = across.names(root.path)
+    if names is None or root.kind != "parameter":
+        return
+    for scope in names.scopes:
+        for binding in scope.bindings.values():
+            if binding.inner is root.scope and root.name in binding.parameters:
+                yield binding
+
+
+def _text(across: Crossing, span: Span) -> str:
+    lines = split_lines(across.text(span.file))
+    row = lines[span.line - 1] if span.line <= len(lines) else ""
+    return row[span.column - 1 : span.end_column - 1]
+
+
+def _clash(across: Crossing, root: Binding, places: list[Span], new: str) -> str:
+    """The refusal for a new name that means something else where it would stand."""
+    for path in dict.fromkeys(s.file for s in places):
+        names = across.names(path)
+        if names is None:
+            continue
+        here = [s for s in places if s.file == path]
+        for scope in _scopes_renamed(names, root, here):
+            if new in scope.bindings:
+                return f"`{new}` is another name of `{scope.name or _file(path)}` already"
+            said = _captured(names, scope, here, new) or _taken(names, scope, new)
+            if said:
+                where = "" if path == across.path else f" ({os.path.basename(path)})"
+                return f"{said}{where}"
+    return ""
+
+
+def _scopes_renamed(names: Names, root: Binding, places: list[Span]) -> Iterator[Scope]:
+    """The scopes in which the name is bound; `import *` binds it in the module."""
+    at = {(s.line, s.column) for s in places}
+    for scope in names.scopes:
+        binding = scope.bindings.get(root.name)
+        if binding is not None and any((s.line, s.column) in at for s in binding.bound):
+            yield scope
+    if any((s.line, s.column) in at for s, _ in names.free.get(root.name, ())):
+        yield names.module
+
+
+def _captured(names: Names, scope: Scope, places: list[Span], new: str) -> str:
+    """Whether an inner scope binds the new name where the old one is used."""
+    for inner in names.scopes:
+        if new in inner.bindings and inner is not scope and scope in inner.around():
+            first, last = inner.lines
+            if any(first <= s.line <= last for s in places):
+                return f"`{new}` is another name of `{inner.name}` already"
+    return ""
+
+
+def _taken(names: Names, scope: Scope, new: str) -> str:
+    """Whether the new name is used here already, and would come to mean this one."""
+    used = [s for s, where in names.free.get(new, ()) if scope in where.around()]
+    first, last = scope.lines
+    for outer in scope.around():
+        binding = outer.bindings.get(new) if outer is not scope else None
+        used += [s for s in binding.uses if first <= s.line <= last] if binding else []
+    return f"`{new}` in line {used[0].line} would come to mean this" if used else ""
+
+
+def _file(path: str) -> str:
+    return os.path.basename(path)

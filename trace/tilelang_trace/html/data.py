@@ -136,7 +136,9 @@ def _step(trace: Trace, number: int, tables: _Tables) -> Json:
         "resident": step.resident, "attempt": step.attempt,
         "document": tables.document(step.lines, "python"),
         "decisions": [
-            {"kind": d.kind, "text": d.text, "why": d.why, "span": tables.span(d.span)}
+            {"kind": d.kind, "text": d.text, "why": d.why, "span": tables.span(d.span),
+             "rejected": [list(r) for r in d.rejected],
+             "places": [[tables.span(span), text] for span, text in d.places]}
             for d in step.decisions
         ],
         "symbols": [

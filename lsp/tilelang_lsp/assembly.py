@@ -1,0 +1,122 @@
+"""How does an analysis get from the process that reads to the one that answers? In parts.
+
+An edit changes what one definition says; the others stay the same objects, so only that one
+travels. Both ends remember the same parts of the same files: they see the same messages in the same
+order, and forget together.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tilelang_diagnostics import Diagnostic, Span
+from tilelang_lsp.model import Analysis, Outline, Part, Symbol
+
+MOST_FILES = 16  # whose parts are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What an analysis says beside its parts; `outline` is without what is in kernels."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
+    outline: tuple[Outline, ...] = ()
+    aliases: tuple[str, ...] = ()
+    imported: tuple[tuple[str, str], ...] = ()
+    tops: tuple[int, ...] = ()
+    complete: bool = True
+
+
+Parts: TypeAlias = Mapping[str, Part]
+# A part that the other end has is not sent again.
+Message: TypeAlias = tuple[Head, dict[str, Part | None]]
+
+
+class Memory:
+    """One end: the parts that both have. A new process at the other end needs a new one here."""
+
+    def __init__(self) -> None:
+        self._parts: OrderedDict[str, Parts] = OrderedDict()
+
+    def pack(self, path: str, head: Head, parts: Parts) -> Message:
+        """What to send of an analysis."""
+        known = self._parts.get(path, {})
+        sent = {name: None if known.get(name) is part else part for name, part in parts.items()}
+        self._remember(path, parts)
+        return head, sent
+
+    def unpack(self, path: str, text: str, message: Message) -> Analysis:
+        """The analysis that was sent."""
+        head, sent = message
+        known = self._parts.get(path, {})
+        parts = {name: known[name] if part is None else part for name, part in sent.items()}
+        self._remember(path, parts)
+        return assemble(path, text, head, parts)
+
+    def _remember(self, path: str, parts: Parts) -> None:
+        self._parts[path] = parts
+        self._parts.move_to_end(path)
+        if len(self._parts) > MOST_FILES:
+            self._parts.popitem(last=False)
+
+
+def assemble(path: str, text: str, head: Head, parts: Parts) -> Analysis:
+    """The analysis of a whole file."""
+    contents = {span: inner for part in parts.values() for span, inner in part.contents}
+    kernels = [kernel for part in parts.values() for kernel in part.kernels]
+    return Analysis(
+        path,
+        text,
+        head.diagnostics,
+        _symbols(parts.values()),
+        tuple(sorted(kernels, key=lambda k: k.span)),
+        tuple(_filled(node, contents) for node in head.outline),
+        head.aliases,
+        head.imported,
+        tuple(fact for part in parts.values() for fact in part.facts),
+        head.complete,
+        head.tops,
+        tuple(parts.items()),
+    )
+
+
+def merged(symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
+    """Each binding once, in order.
+
+    A macro's own names are bound anew by every kernel that inlines it, and a factory's names are
+    used by every kernel in it: those are one symbol with all uses.
+    """
+    found: dict[tuple[str, Span], list[Symbol]] = {}
+    for symbol in symbols:
+        found.setdefault((symbol.name, symbol.span), []).append(symbol)
+    return tuple(sorted(map(_merge, found.values()), key=_place))
+
+
+def _symbols(parts: Iterable[Part]) -> tuple[Symbol, ...]:
+    own = [symbol for part in parts for symbol in part.symbols]
+    return tuple(sorted([*own, *merged(s for part in parts for s in part.shared)], key=_place))
+
+
+def _place(symbol: Symbol) -> tuple[object, ...]:
+    span = symbol.span
+    return span.file, span.line, span.column, span.end_line, span.end_column
+
+
+def _merge(same: list[Symbol]) -> Symbol:
+    """One symbol out of several for a binding."""
+    if len(same) == 1:
+        return same[0]
+    best = next((s for s in same if s.detail), same[0])
+    return replace(best, uses=tuple(dict.fromkeys(u for s in same for u in s.uses)))
+
+
+def _filled(node: Outline, contents: Mapping[Span, tuple[Outline, ...]]) -> Outline:
+    """A definition with the parameters and buffers of the kernels in it."""
+    children = tuple(_filled(child, contents) for child in node.children)
+    inner = contents.get(node.name_span)
+    if inner is not None:
+        return replace(node, kind="kernel", children=(*inner, *children))
+    return node if children == node.children else replace(node, children=children)

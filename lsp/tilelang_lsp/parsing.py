@@ -1,0 +1,127 @@
+"""What is the tree of a text of which most was parsed before?
+
+    def first(): ...        the same lines as before: the same nodes
+    def second(): ...       edited: parsed anew, alone
+    def third(): ...        the same lines: the same nodes, unless lines were added or taken away
+
+A file is cut where a statement at its top ends. There Python's tokenizer starts from nothing, so a
+piece that parses alone parses the same in the whole file, and what precedes a mistake has no say in
+the message about it. Trees are shared between versions: nobody changes them.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from bisect import bisect_left
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from tilelang_diagnostics.sources import split_lines
+
+MOST_FILES = 16  # whose last tree is kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """A text that parsed: `ends` are the lines its pieces end at, `nodes` what stands in each."""
+
+    lines: tuple[str, ...]
+    ends: tuple[int, ...]
+    nodes: tuple[tuple[ast.stmt, ...], ...]
+
+
+class Parser:
+    """Parses texts one after another; of a file it knows, only what changed."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, _Version] = OrderedDict()
+
+    def parse(self, path: str, text: str) -> ast.Module:
+        """`ast.parse`, which says what it raises too."""
+        known = self._known.get(path)
+        lines = split_lines(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # Python's own, not about kernels
+            pieces = None if known is None else _pieces(known, lines)
+            if pieces is None:
+                pieces = _cut(lines, ast.parse(text, filename=path).body)
+        self._known[path] = _Version(lines, *pieces)
+        self._known.move_to_end(path)
+        if len(self._known) > MOST_FILES:
+            self._known.popitem(last=False)
+        nodes = [node for piece in pieces[1] for node in piece]
+        return ast.Module(nodes, [])
+
+
+_Pieces = tuple[tuple[int, ...], tuple[tuple[ast.stmt, ...], ...]]
+
+
+def _pieces(known: _Version, lines: tuple[str, ...]) -> _Pieces | None:
+    """The pieces of `lines`, those of `known` where they are the same; None where all is new.
+
+    Raises what parsing raises.
+    """
+    old = known.lines
+    head = _common(old, lines)
+    if head == len(old) == len(lines):
+        return known.ends, known.nodes
+    first = bisect_left(known.ends, head + 1)  # the first piece that an edit touched
+    if first == len(known.ends) or head < _first_line(known.nodes[first][0]):
+        first -= 1  # what is indented or says `else` belongs to the piece before
+    if first < 1:
+        return None
+    begin = known.ends[first - 1]
+    tail = _common(old[::-1], lines[::-1], min(len(old), len(lines)) - head)
+    last = bisect_left(known.ends, len(old) - tail)  # the last one
+    stop = known.ends[last] if last < len(known.ends) else len(old)
+    if len(old) == len(lines) and last < len(known.ends):
+        try:
+            found = _cut(lines, _parsed(lines, begin, stop), begin)
+        except (SyntaxError, ValueError):
+            pass  # what follows may have a say in the message
+        else:
+            if not found[0] or found[0][-1] == stop:
+                return (
+                    (*known.ends[:first], *found[0], *known.ends[last + 1 :]),
+                    (*known.nodes[:first], *found[1], *known.nodes[last + 1 :]),
+                )
+    found = _cut(lines, _parsed(lines, begin, len(lines)), begin)
+    return (*known.ends[:first], *found[0]), (*known.nodes[:first], *found[1])
+
+
+def _parsed(lines: tuple[str, ...], begin: int, stop: int) -> list[ast.stmt]:
+    """The statements on lines `begin + 1` to `stop`, with the numbers these lines have."""
+    more = "\n" if stop < len(lines) else ""
+    return ast.parse("\n" * begin + "\n".join(lines[begin:stop]) + more).body
+
+
+def _cut(lines: tuple[str, ...], body: list[ast.stmt], begin: int = 0) -> _Pieces:
+    """Statements in pieces that end with a line; the one after a piece begins on a later line."""
+    ends: list[int] = []
+    nodes: list[list[ast.stmt]] = []
+    for node in body:
+        end = node.end_lineno or node.lineno
+        if ends and (_first_line(node) <= ends[-1] or lines[ends[-1] - 1].endswith("\\")):
+            ends[-1] = end
+            nodes[-1].append(node)
+        else:
+            ends.append(end)
+            nodes.append([node])
+    while ends and lines[ends[-1] - 1].endswith("\\"):
+        ends.pop()
+        nodes[-2:] = [[n for piece in nodes[-2:] for n in piece]]
+    return tuple(ends), tuple(tuple(piece) for piece in nodes)
+
+
+def _first_line(node: ast.stmt) -> int:
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+
+
+def _common(left: tuple[str, ...], right: tuple[str, ...], limit: int | None = None) -> int:
+    """How many leading lines are equal, at most `limit`."""
+    most = min(len(left), len(right)) if limit is None else limit
+    for index in range(most):
+        if left[index] != right[index]:
+            return index
+    return most
