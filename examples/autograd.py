@@ -68,7 +68,8 @@ class LinearReLU(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx, dy):
+    def backward(ctx, *grads):
+        (dy,) = grads
         x, w, y = ctx.saved_tensors
         (M, K), N = x.shape, w.shape[1]
         # Autograd may hand over a broadcast or transposed view; kernels take contiguous tensors.
@@ -79,7 +80,7 @@ class LinearReLU(torch.autograd.Function):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--m", type=int, default=101)
     parser.add_argument("--n", type=int, default=53)
     parser.add_argument("--k", type=int, default=77)

@@ -65,7 +65,7 @@ def reference(data, weight, stride=1, dilation=1, padding=1):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--height", type=int, default=19)
     parser.add_argument("--width", type=int, default=23)

@@ -71,7 +71,7 @@ def reference(A, packed, scales):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--m", type=int, default=45)
     parser.add_argument("--n", type=int, default=203)
     parser.add_argument("--k", type=int, default=352, help=f"a multiple of {GROUP}")

@@ -47,7 +47,7 @@ def reference(x, scale, bias):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--m", type=int, default=1003)
     parser.add_argument("--n", type=int, default=777)
     args = parser.parse_args()

@@ -124,7 +124,7 @@ def reference(Q, K, V, mask="full", span=64):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--mask", choices=(*MASKS, "all"), default="all")
     parser.add_argument("--span", type=int, default=50, help="window, or block of block_causal")
     parser.add_argument("--batch", type=int, default=1)
@@ -145,7 +145,7 @@ def main():
         out = flash_attention(Q, K, V, mask=mask, span=args.span).astype(np.float64)
         expected = reference(Q, K, V, mask, args.span)
         error = np.linalg.norm(out - expected) / np.linalg.norm(expected)
-        worst = max(worst, error)
+        worst = max(worst, float(error))
         print(f"{mask:<15} {args.seq_len} keys, {heads[0]}/{heads[1]} heads: error {error:.1e}")
     print(f"at most {TOLERANCE:.0e} is allowed")
     return 0 if worst <= TOLERANCE else 1

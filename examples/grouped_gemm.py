@@ -77,7 +77,7 @@ def offsets_of(sizes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--group-sizes", default=",".join(map(str, GROUP_SIZES)))
     parser.add_argument("--n", type=int, default=203)
     parser.add_argument("--k", type=int, default=77)

@@ -54,7 +54,7 @@ def reference(A, B):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     for size in "mnk":
         parser.add_argument(f"--{size}", type=int, default=1024, help="default: %(default)s")
     for tile, default in (("m", 64), ("n", 64), ("k", 32)):

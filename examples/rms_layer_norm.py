@@ -88,7 +88,7 @@ def layer_norm_reference(x, weight, bias):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--m", type=int, default=203)
     parser.add_argument("--n", type=int, default=1001)
     args = parser.parse_args()

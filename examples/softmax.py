@@ -88,7 +88,7 @@ def reference(x):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--m", type=int, default=301)
     parser.add_argument("--n", type=int, default=4001)
     args = parser.parse_args()
@@ -99,7 +99,7 @@ def main():
     worst = 0.0
     for kernel in (softmax, online_softmax):
         error = np.linalg.norm(kernel(x) - expected) / np.linalg.norm(expected)
-        worst = max(worst, error)
+        worst = max(worst, float(error))
         name = "softmax" if kernel is softmax else "online_softmax"
         print(f"{name:<15} {args.m} x {args.n}: relative error {error:.1e}")
     print(f"at most {TOLERANCE:.0e} is allowed")

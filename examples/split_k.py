@@ -46,7 +46,7 @@ def reference(A, B):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--m", type=int, default=45)
     parser.add_argument("--n", type=int, default=70)
     parser.add_argument("--k", type=int, default=5003)

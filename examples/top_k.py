@@ -51,7 +51,7 @@ def reference(logits, k):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--m", type=int, default=301)
     parser.add_argument("--experts", type=int, default=77)
     parser.add_argument("--k", type=int, default=6)

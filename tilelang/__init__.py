@@ -22,13 +22,13 @@ if importlib.util.find_spec("tilelang_diagnostics") is None:
 from tilelang.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from tilelang import language, layout, math, profiler, testing
+    from tilelang import autotuner, language, layout, math, profiler, testing
     from tilelang.emulator.settings import Emulator
     from tilelang.language.primfunc import PrimFunc
     from tilelang.layout import Fragment, Layout
     from tilelang.math import cdiv, next_power_of_2
     from tilelang.options import PassConfigKey
-    from tilelang.runtime.autotune import autotune
+    from tilelang.runtime.autotune import autotune, set_autotune_inputs
     from tilelang.runtime.build import disable_cache, enable_cache, is_cache_enabled
     from tilelang.runtime.export import export
     from tilelang.runtime.inputs import TensorSupplyType
@@ -69,9 +69,11 @@ _MODULES = ("autotuner", "language", "layout", "math", "profiler", "testing")
 
 __all__ = [
     "CompileError", "Emulator", "Fragment", "JITKernel", "Layout", "PassConfigKey", "PrimFunc",
-    "Target", "TensorSupplyType", "TileLangWarning", "__version__", "autotune", "cdiv", "compile",
+    "Target", "TensorSupplyType", "TileLangWarning", "__version__", "autotune", "autotuner", "cdiv",
+    "compile",
     "disable_cache", "enable_cache", "export", "is_cache_enabled", "jit", "language", "layout",
-    "lower", "math", "next_power_of_2", "par_compile", "profiler", "testing",
+    "lower", "math", "next_power_of_2", "par_compile", "profiler", "set_autotune_inputs",
+    "testing",
 ]  # fmt: skip
 
 

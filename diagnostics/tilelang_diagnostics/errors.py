@@ -36,9 +36,9 @@ class CompileError(Exception):
         super().__init__("; ".join(str(d) for d in self.diagnostics))
 
     def __str__(self) -> str:
-        text = render_text(
-            self.diagnostics, self.sources, _WIDTH, summary=len(self.diagnostics) > 1
-        )
+        # What stopped it comes first, whatever remarks stand above it in the file.
+        ordered = sorted(self.diagnostics, key=lambda d: not d.is_error)
+        text = render_text(ordered, self.sources, _WIDTH, summary=len(ordered) > 1)
         return text.rstrip("\n")
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:

@@ -24,7 +24,7 @@ from tilelang_lint.engine import (
 )
 from tilelang_lint.rules import Subject
 from tilelang_lint.selection import Selection
-from tilelang_lsp import outline
+from tilelang_lsp.assembly import Head, Parts, assemble
 from tilelang_lsp.followed import modules_of, own_findings
 from tilelang_lsp.model import Analysis
 from tilelang_lsp.options import Options
@@ -111,7 +111,8 @@ def _head(
     problems: Iterable[Diagnostic],
 ) -> Head:  # fmt: skip
     broken = recovered.definitions_broken() if recovered else ()
-    found = [d for d in file.diagnostics() if not _lies_in(d.span, broken)]
+    own = own_findings(file.diagnostics(), file.path, options.imports)
+    found = [d for d in own if not _lies_in(d.span, broken)]
     selection = Selection(options.select, options.ignore)
     tops = [top for _, top in file.tops.values()]
     return Head(

@@ -30,6 +30,7 @@ KINDS = (
     lsp.CodeActionKind.QuickFix,
     lsp.CodeActionKind.RefactorRewrite,
     lsp.CodeActionKind.RefactorExtract,
+    "source.fixAll.tilelang",
 )
 
 OPTIONS: dict[str, Any] = {
@@ -78,6 +79,7 @@ _SYMBOLS = {
     "class": lsp.SymbolKind.Class,
     "buffer": lsp.SymbolKind.Array,
     "parameter": lsp.SymbolKind.Variable,
+    "constant": lsp.SymbolKind.Constant,
 }
 _SINGLE_ANSWERS = frozenset(
     {
@@ -198,11 +200,9 @@ def diagnostic(converter: Converter, found: EditorDiagnostic) -> lsp.Diagnostic:
     )
 
 
-def workspace_symbol(found: Defined) -> lsp.WorkspaceSymbol:
+def workspace_symbol(converter: Converter, found: Defined) -> lsp.WorkspaceSymbol:
     """A definition somewhere in the workspace."""
-    start = lsp.Position(found.span.line - 1, found.span.column - 1)
-    end = lsp.Position(found.span.end_line - 1, found.span.end_column - 1)
-    where = lsp.Location(uris.from_fs_path(found.span.file) or "", lsp.Range(start, end))
+    where = converter.location(found.span)
     kind = _SYMBOLS.get(found.kind, lsp.SymbolKind.Function)
     return lsp.WorkspaceSymbol(where, found.name, kind, container_name=found.container or None)
 
@@ -272,7 +272,7 @@ def _outline(converter: Converter, node: Outline) -> lsp.DocumentSymbol:
 def _action(converter: Converter, action: Action) -> lsp.CodeAction:
     return lsp.CodeAction(
         title=action.title,
-        kind=lsp.CodeActionKind(action.kind),
+        kind=action.kind,
         diagnostics=[diagnostic(converter, action.resolves)] if action.resolves else None,
         edit=_workspace_edit(converter, action.edits),
         is_preferred=action.preferred or None,

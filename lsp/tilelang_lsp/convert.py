@@ -7,8 +7,8 @@ positions of; a notebook is one text of ours, and a document for each cell of th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -36,6 +36,12 @@ def include_declaration(params: Any) -> bool:
     return bool(getattr(context, "include_declaration", True))
 
 
+def kinds_asked_for(params: Any) -> tuple[str, ...]:
+    """The kinds of code actions a request is restricted to, empty where to none."""
+    only = getattr(getattr(params, "context", None), "only", None)
+    return tuple(str(getattr(kind, "value", kind)) for kind in only or ())
+
+
 @dataclass(frozen=True, slots=True)
 class Cells:
     """The cells of a notebook: their addresses, and the line of the whole text each begins at."""
@@ -55,7 +61,8 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """Converts for one document. `lines_of` gives the lines of any file, empty when unknown."""
+    """Converts for one document. `lines_of` gives the lines of any file, empty when unknown;
+    `opened` are the addresses of all open files, and their cells."""
 
     uri: str
     path: str
@@ -63,6 +70,7 @@ class Converter:
     lines_of: Callable[[str], Sequence[str]]
     encoding: str = "utf-16"
     cells: Cells | None = None
+    opened: Mapping[str, tuple[str, Cells | None]] = field(default_factory=dict)
 
     # From the editor
 
@@ -86,8 +94,9 @@ class Converter:
         lines = self.lines_of(file)
         text = lines[line - 1][: column - 1] if line <= len(lines) else " " * (column - 1)
         row = line - 1
-        if self.cells is not None and file == self.path:
-            row -= self.cells.at(line)[1]
+        cells = self._cells(file)
+        if cells is not None:
+            row -= cells.at(line)[1]
         return lsp.Position(max(row, 0), self.units(text))
 
     def units(self, text: str) -> int:
@@ -105,9 +114,17 @@ class Converter:
 
     def uri_of(self, span: Span) -> str:
         """The document that a span stands in."""
-        if span.file != self.path:
-            return uris.from_fs_path(span.file) or self.uri
-        return self.uri if self.cells is None else self.cells.at(span.line)[0]
+        cells = self._cells(span.file)
+        if cells is not None:
+            return cells.at(span.line)[0]
+        if span.file == self.path:
+            return self.uri
+        opened = self.opened.get(span.file)
+        return opened[0] if opened is not None else uris.from_fs_path(span.file) or self.uri
+
+    def _cells(self, file: str) -> Cells | None:
+        """The cells of a notebook that is open."""
+        return self.cells if file == self.path else self.opened.get(file, ("", None))[1]
 
     def location(self, span: Span) -> lsp.Location:
         """The place of a span in any file."""

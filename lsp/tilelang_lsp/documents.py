@@ -11,12 +11,14 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tilelang_diagnostics import Diagnostic, Severity
 from tilelang_lsp.edits import Change, change_between, move_diagnostics, move_hints
+from tilelang_lsp.features.diagnostics import line_here
 from tilelang_lsp.features.inlay_hints import hints
+from tilelang_lsp.following import Imports
 from tilelang_lsp.insights import FileInsights, Insights, Key, digests, keys_of
 from tilelang_lsp.model import Analysis, Hint, Insight
 from tilelang_lsp.options import Options
@@ -78,6 +80,7 @@ class Document:
     ran: dict[Key, tuple[str, tuple[Diagnostic, ...]]] = field(default_factory=dict)
     analysed: int = -1
     seen: int = -1
+    read_with: Imports = field(default_factory=Imports)  # in the newest analysis
 
     @property
     def shown(self) -> tuple[Diagnostic, ...]:
@@ -85,7 +88,7 @@ class Document:
 
         What lowering says of a kernel that has an error follows from that.
         """
-        wrong = {d.span.line for d in self.findings if d.severity is Severity.ERROR and d.span}
+        wrong = {line_here(d, self.path) for d in self.findings if d.severity is Severity.ERROR}
         ranges = [
             (top.whole.line, top.whole.end_line) for top in self.analysis.outline
             if any(top.whole.line <= line <= top.whole.end_line for line in wrong)
@@ -94,7 +97,7 @@ class Document:
         more = (
             d for d in self.insights.diagnostics
             if (d.code, d.span) not in said
-            and not (d.span and any(a <= d.span.line <= b for a, b in ranges))
+            and not any(a <= line_here(d, self.path) <= b for a, b in ranges)
         )  # fmt: skip
         seen = {*said, *((d.code, d.span) for d in self.insights.diagnostics)}
         ran = (d for _, found in self.ran.values() for d in found if (d.code, d.span) not in seen)
@@ -140,6 +143,7 @@ class Documents:
         change = change_between(document.text, text)
         document.version, document.text = version, text
         if change is not None:
+            change = replace(change, path=document.path)
             document.hints = move_hints(document.hints, change)
             document.findings = move_diagnostics(document.findings, change)
             document.insights.move(change)
@@ -161,6 +165,10 @@ class Documents:
             # Who still waits is answered with what there is.
             document.settled.set()
             document.looked.set()
+
+    def read_again(self, document: Document) -> None:
+        """What a file is read with changed."""
+        self._start(document)
 
     def reanalyse(self) -> None:
         """Settings changed: everything open is read again."""
@@ -196,6 +204,7 @@ class Documents:
             document.dirty = False
             document.changes.clear()
             version, options = document.version, self.options(document.path, document.text)
+            document.read_with = options.imports
             try:
                 analysis = await self.analyser.analyse(document.text, document.path, options)
             except WorkerFailed as error:
@@ -274,8 +283,8 @@ class Documents:
 
     def _is_sound(self, document: Document, key: Key) -> bool:
         """Whether the definition that holds a kernel has no error."""
-        lines = [d.span.line for d in document.findings
-                 if d.severity is Severity.ERROR and d.span is not None]  # fmt: skip
+        lines = [line_here(d, document.path) for d in document.findings
+                 if d.severity is Severity.ERROR]  # fmt: skip
         return not any(
             top.name == key[0] and any(top.whole.line <= n <= top.whole.end_line for n in lines)
             for top in document.analysis.outline

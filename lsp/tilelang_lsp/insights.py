@@ -89,7 +89,9 @@ class Insights:
             return None
         self._kept.move_to_end(digest)
         insight, old = self._kept[digest]
-        return insight if analysis.tops == old else _shifted(insight, Moves(old, analysis.tops))
+        if analysis.tops == old:
+            return insight
+        return _shifted(insight, Moves(old, analysis.tops, analysis.path))
 
     def put(self, digest: str, insight: Insight, analysis: Analysis) -> None:
         """Keep an insight into a kernel of the analysed file."""

@@ -76,6 +76,7 @@ def _register_documents(server: TilelangServer) -> None:
     def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
         documents.close(uri)
+        server.linked.edited()  # what is on the disk counts now
         if not server.pulls:
             server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
@@ -122,7 +123,9 @@ def _register_settings(server: TilelangServer) -> None:
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
-        read_again(server)
+        server.linked.changed()
+        if not all(change.uri.endswith(".py") for change in params.changes):
+            read_again(server)
 
 
 def read_again(server: TilelangServer) -> None:
@@ -155,20 +158,22 @@ async def _watch(server: TilelangServer) -> bool:
     watched = workspace.did_change_watched_files if workspace else None
     if watched is None or not watched.dynamic_registration:
         return False
-    options: Any = {"watchers": [{"globPattern": "**/pyproject.toml"}]}
+    patterns = ("**/pyproject.toml", "**/*.py")
+    options: Any = {"watchers": [{"globPattern": pattern} for pattern in patterns]}
     registration = lsp.Registration(
         "tilelang-projects", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options
     )
     try:
         await server.client_register_capability_async(lsp.RegistrationParams([registration]))
     except Exception as error:
-        log.warning("project files are not watched: %s", error)
+        log.warning("files are not watched: %s", error)
         return False
+    server.linked.watched()
     return True
 
 
 async def _poll(server: TilelangServer) -> None:
-    """Look at the project files of open documents now and then."""
+    """Look at the files that open documents depend on now and then."""
 
     def stamps() -> object:
         return server.projects.stamps([d.path for d in server.documents.open_files.values()])
@@ -177,6 +182,7 @@ async def _poll(server: TilelangServer) -> None:
     paths = set(server.documents.open_files)
     while True:
         await asyncio.sleep(POLL_SECONDS)
+        server.linked.check()
         found = stamps()
         if found != known and set(server.documents.open_files) == paths:
             read_again(server)

@@ -19,6 +19,7 @@ from pygls import uris
 from tilelang_diagnostics import SourceMap
 from tilelang_lsp import answers
 from tilelang_lsp.convert import Converter
+from tilelang_lsp.crossing import Crossing
 from tilelang_lsp.features import call_hierarchy
 from tilelang_lsp.features.diagnostics import editor_diagnostic
 from tilelang_lsp.worker import WorkerFailed
@@ -60,9 +61,11 @@ def register(server: TilelangServer) -> None:
     @server.feature(lsp.WORKSPACE_SYMBOL)
     async def symbols(params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
         try:
-            folders = server.folder_paths()
-            found = server.folders_index.symbols(folders, params.query)[:MOST_SYMBOLS]
-            return [answers.workspace_symbol(s) for s in found]
+            workspace = server.linked.workspace
+            workspace.look_again()
+            found = await asyncio.to_thread(workspace.symbols, params.query)
+            converter = server.files_converter()
+            return [answers.workspace_symbol(converter, s) for s in found[:MOST_SYMBOLS]]
         except Exception:
             log.exception("workspace symbols failed")
             return []
@@ -93,12 +96,15 @@ def _resolved(server: TilelangServer, hint: lsp.InlayHint) -> lsp.InlayHint:
 
 
 async def _calls(server: TilelangServer, item: lsp.CallHierarchyItem, question: Any) -> Any:
+    """The answer for a function of any file, open or not."""
     try:
-        document = await server.documents.current(server.notebooks.whole(item.uri))
-        if document is None:
-            return []
-        converter = server.converter(document, item.uri)
-        return [answers.item(converter, c) for c in question(document.analysis, item.name)]
+        await server.documents.current(server.notebooks.whole(item.uri))
+        converter = server.files_converter(item.uri)
+        line, column = converter.position(item.selection_range.start)
+        workspace = server.linked.workspace
+        across = Crossing(workspace, converter.path, workspace.text(converter.path) or "")
+        found = await asyncio.to_thread(question, across, line, column)
+        return [answers.item(converter, c) for c in found]
     except asyncio.CancelledError:
         raise
     except Exception:
@@ -160,7 +166,7 @@ async def _workspace_findings(server: TilelangServer) -> dict[str, list[lsp.Diag
     if server.client.get("diagnosticMode") != "workspace":
         return {}
     found: dict[str, list[lsp.Diagnostic]] = {}
-    for path in list(server.folders_index.files(server.folder_paths())):
+    for path in list(server.linked.workspace.with_language()):
         uri = uris.from_fs_path(path)
         if uri is None or uri in server.documents.open_files:
             continue

@@ -147,7 +147,7 @@ class File:
 
     def updated(self, read: File, changed: Collection[str]) -> File:
         """This file with the parts that were read again, the others where they are now."""
-        moves = Moves(self.layout.starts, read.layout.starts)
+        moves = Moves(self.layout.starts, read.layout.starts, read.path)
         parts = {
             name: read.parts.get(name, Part()) if name in changed else _moved(part, moves)
             for name, part in self.parts.items()

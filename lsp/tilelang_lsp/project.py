@@ -34,6 +34,16 @@ class Projects:
             self._read[file] = known = (stamp, _table(file))
         return known[1]
 
+    def text(self, path: str) -> tuple[str, str] | None:
+        """The pyproject.toml of a file, and what it says; None where there is none to read."""
+        found = _nearest(path)
+        if found is None:
+            return None
+        try:
+            return str(found[0]), found[0].read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
     def stamps(self, paths: list[str]) -> tuple[tuple[Path, _Stamp] | None, ...]:
         """Changes when what `table` says of any of the files may."""
         return tuple(_nearest(path) for path in paths)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lsprotocol import types as lsp
+from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from tilelang_diagnostics import SourceMap
@@ -21,13 +23,13 @@ from tilelang_lsp.documents import Document, Documents
 from tilelang_lsp.features import FEATURES, Feature, Request
 from tilelang_lsp.features.diagnostics import editor_diagnostic
 from tilelang_lsp.features.rename import Renaming
-from tilelang_lsp.model import Catalogue
+from tilelang_lsp.linked import Linked
+from tilelang_lsp.model import Analysis, Catalogue
 from tilelang_lsp.notebooks import Notebooks
 from tilelang_lsp.options import Options, options_from
 from tilelang_lsp.project import Projects
 from tilelang_lsp.runs import Runs
 from tilelang_lsp.worker import Worker, WorkerFailed
-from tilelang_lsp.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ class TilelangServer(LanguageServer):
         )
         self.client: Mapping[str, Any] = {}
         self.projects = Projects()
-        self.folders_index = Workspace()
+        self.linked = Linked(self.documents, self.folder_paths)
         self.runs = Runs()
         self.notebooks = Notebooks(self.documents)
         self.pulls = False
@@ -74,7 +76,10 @@ class TilelangServer(LanguageServer):
                 return answers.empty_answer(feature.method)
             converter = self.converter(document, uri)
             request = await self._request(document, converter, params)
-            found = feature.answer(request)
+            if feature.apart:
+                found = await asyncio.to_thread(feature.answer, request)
+            else:
+                found = feature.answer(request)
             if isinstance(found, Renaming) and found.refused:
                 said = lsp.ShowMessageParams(lsp.MessageType.Warning, found.refused)
                 self.window_show_message(said)
@@ -115,7 +120,8 @@ class TilelangServer(LanguageServer):
             end_column, document.hints, convert.include_declaration(params), document.insights,
             self.options_of(document.path, document.text), document.shown,
             getattr(params, "new_name", ""), converter.uri,
-            tuple(converter.position(place) for place in places),
+            tuple(converter.position(place) for place in places), self.linked.workspace,
+            convert.kinds_asked_for(params), self.projects.text(document.path),
         )  # fmt: skip
 
     async def catalogue(self) -> Catalogue:
@@ -130,15 +136,30 @@ class TilelangServer(LanguageServer):
 
     def converter(self, document: Document, uri: str | None = None) -> convert.Converter:
         """Converts positions of `document` and of the files it points into."""
-        sources = SourceMap({document.path: document.text})
+        opened = self.documents.open_files.values()
+        sources = SourceMap({d.path: d.text for d in (*opened, document)})
         return convert.Converter(
             uri or document.uri, document.path, document.version, sources.lines,
             self.workspace.position_encoding or "utf-16", self.notebooks.cells(document.uri),
+            {d.path: (d.uri, self.notebooks.cells(d.uri)) for d in opened},
         )  # fmt: skip
+
+    def files_converter(self, uri: str = "") -> convert.Converter:
+        """Converts positions of any file, open or not."""
+        whole = self.notebooks.whole(uri)
+        document = self.documents.open_files.get(whole)
+        path = uris.to_fs_path(uri) or uri if document is None else document.path
+        known = document or Document(uri, path, 0, "", Analysis(path, ""))
+        converter = self.converter(known, uri)
+        if document is None:  # its text is on the disk
+            opened = {d.path: d.text for d in self.documents.open_files.values()}
+            converter = replace(converter, lines_of=SourceMap(opened).lines)
+        return converter
 
     def options_of(self, path: str, text: str) -> Options:
         """How a file is read and shown, as settings, the file and its project say now."""
-        return options_from(self.client, self.projects.table(path), text)
+        options = options_from(self.client, self.projects.table(path), text)
+        return replace(options, imports=self.linked.imports(path, text))
 
     def diagnostics_of(self, document: Document) -> dict[str, list[lsp.Diagnostic]]:
         """The findings in a document, for each of its cells where it is a notebook."""
@@ -171,6 +192,8 @@ class TilelangServer(LanguageServer):
 
     def told(self, document: Document, what: str) -> None:
         """A version was analysed, or looked into: what hangs on that is asked for again."""
+        if what == "static" and len(self.documents.open_files) > 1:
+            self.linked.edited()
         workspace = self.client_capabilities.workspace
         if what == "deep" and workspace is not None:
             if workspace.code_lens and workspace.code_lens.refresh_support:
@@ -196,8 +219,6 @@ class TilelangServer(LanguageServer):
 
     def folder_paths(self) -> list[str]:
         """The folders that are open."""
-        from pygls import uris
-
         found = [uris.to_fs_path(f.uri) for f in (self.workspace.folders or {}).values()]
         return [p for p in (*found, self.workspace.root_path) if p]
 

@@ -23,11 +23,13 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from operator import attrgetter
 from typing import IO, Any
 
 from tilelang_diagnostics import Span
-from tilelang_lsp.model import Analysis, Catalogue, Fact, Insight, Outline, Symbol
+from tilelang_lsp.assembly import Memory
+from tilelang_lsp.model import Analysis, Catalogue, Fact, Insight, Outline, Part, Symbol
 from tilelang_lsp.options import Options
 
 TIMEOUT_SECONDS = 20.0
@@ -38,6 +40,8 @@ LONGEST_START_SECONDS = 60.0
 GRACE_SECONDS = 2.0
 # After as long without a request, garbage is collected.
 IDLE_SECONDS = 0.5
+# What survived one collection is looked at again after as many requests.
+COLLECT_MORE_EVERY = 32
 log = logging.getLogger(__name__)
 _LENGTH = struct.Struct("<Q")
 _SERVE = "from tilelang_lsp.worker import serve; serve()"
@@ -58,6 +62,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._alarm: _Alarm | None = None
         self._is_new = False
+        self._memory = Memory()
         self.killed = 0
 
     def start(self) -> None:
@@ -87,6 +92,14 @@ class Worker:
         answer = await self._ask(("analyse", text, path, options))
         assert isinstance(answer, Analysis)
         return answer
+
+    def _whole(self, request: tuple[Any, ...], answer: tuple[str, Any]) -> tuple[str, Any]:
+        """An answer with what its process knows to be here already."""
+        match request, answer:
+            case ("analyse", text, path, _), ("answer", message):
+                return "answer", self._memory.unpack(path, text, message)
+            case _:
+                return answer
 
     async def look(
         self, text: str, path: str, kernel: str, line: int, options: Options, lower: bool
@@ -128,8 +141,7 @@ class Worker:
             self._alarm = alarm
         try:
             send(process.stdin, request)
-            answer: tuple[str, Any] = receive(process.stdout)
-            return answer
+            return self._whole(request, receive(process.stdout))
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             process.kill()
             process.wait()
@@ -150,6 +162,7 @@ class Worker:
                 stdout=subprocess.PIPE,
             )
             self._is_new = True
+            self._memory = Memory()
         return self._process
 
 
@@ -195,10 +208,10 @@ def serve() -> None:
     from tilelang_lsp.catalogue import read_catalogue
 
     # Garbage is collected between requests, not in the middle of one: a tenth of the time.
-    analyser = Analyser()
+    analyser, memory = Analyser(), Memory()
     gc.freeze()
     gc.disable()
-    while True:
+    for number in count(1):
         if _is_idle(requests):
             gc.collect()
         try:
@@ -210,7 +223,7 @@ def serve() -> None:
                 case ("catalogue",):
                     answer: Any = read_catalogue()
                 case ("analyse", text, path, options):
-                    answer = analyser.analyse(text, path, options)
+                    answer = memory.pack(path, *analyser.read(text, path, options))
                 case ("look", text, path, kernel, line, options, lower):
                     from tilelang_lsp.insight import insight
 
@@ -222,8 +235,11 @@ def serve() -> None:
                     raise ValueError(f"not a request: {request!r}")
             payload = ("answer", answer)
         except Exception:
-            payload = ("failed", traceback.format_exc())
+            answer, payload = None, ("failed", traceback.format_exc())
         send(answers, payload)
+        del request, answer, payload
+        # What refers to itself is left behind by each reading, and somebody who types is never idle.
+        gc.collect(1 if number % COLLECT_MORE_EVERY == 0 else 0)
 
 
 def _is_idle(requests: IO[bytes]) -> bool:
@@ -263,7 +279,7 @@ def _pickle_by_fields(*classes: type) -> None:
         copyreg.pickle(cls, lambda value, c=cls, f=fields: (c, f(value)))  # type: ignore[misc]
 
 
-_pickle_by_fields(Span, Symbol, Fact, Outline)
+_pickle_by_fields(Span, Symbol, Fact, Outline, Part)
 
 
 def send(stream: IO[bytes], message: object) -> None:

@@ -120,7 +120,7 @@ def reference(data, kernel, S, D, P, **_):
     kh, kw = kernel.shape[:2]
     out_h = (padded.shape[1] - D * (kh - 1) - 1) // S + 1
     out_w = (padded.shape[2] - D * (kw - 1) - 1) // S + 1
-    out = 0.0
+    out = np.zeros(())
     for i in range(kh):
         for j in range(kw):
             window = padded[

@@ -307,7 +307,7 @@ def reference_constant_if(a, negate, scale=None, **_):
 
 
 def reference_metaprogramming(a, coefficients, **_):
-    out = sum(c * a**p for p, c in enumerate(coefficients))
+    out = np.sum([c * a**p for p, c in enumerate(coefficients)], axis=0)
     out[0] += 1
     out[len(coefficients)] += 1
     return (out,)

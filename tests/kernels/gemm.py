@@ -245,7 +245,7 @@ def matmul_padded(M, N, K, block_M, block_N, block_K, padding, dtype=T.float16):
     return main
 
 
-def inputs(rng, M, N, K, trans_A=False, trans_B=False, np_dtype=np.float16, **_):
+def inputs(rng, M, N, K, trans_A=False, trans_B=False, np_dtype: type = np.float16, **_):
     a = rng.standard_normal((K, M) if trans_A else (M, K)).astype(np_dtype)
     b = rng.standard_normal((N, K) if trans_B else (K, N)).astype(np_dtype)
     return a, b

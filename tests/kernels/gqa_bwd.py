@@ -398,8 +398,8 @@ def inputs_postprocess(rng, batch, heads, seq_len, dim_qk, **_):
 
 def _inputs_backward(rng, batch, heads, seq_len, dim_qk, dim_v, is_causal, groups):
     tensors = _tensors(rng, batch, heads, seq_len, dim_qk, dim_v, groups)
-    exact = (x.astype(np.float64) for x in tensors)
-    _, lse, delta, *_ = _gradients(*exact, is_causal, groups)
+    q, k, v, do = (x.astype(np.float64) for x in tensors)
+    _, lse, delta, *_ = _gradients(q, k, v, do, is_causal, groups)
     return (*tensors, *(np.ascontiguousarray(x, np.float32) for x in (lse, delta)))
 
 

@@ -72,7 +72,15 @@ def large(count: int = 20_000) -> Trace:
         for n, x in enumerate(first)
     )
     source = "\n".join(f"line {n}" for n in range(500))
+    codes = (
+        Code("source", "cuda", tuple(
+            Line(f"  value_{n} = A[{n}];", s) for n, s in enumerate(spans)
+        )),
+        Code("sass", "sass", tuple(
+            Line(f"  /*{16 * n:05x}*/ LDG.E R{n % 250}, [R2+{n}] ;", s) for n, s in enumerate(spans)
+        )),
+    )  # fmt: skip
     return Trace(
         "big", "big.py", "cpu", (Step("first", first, 0.1), Step("second", second, 0.1)),
-        sources=(("big.py", source),),
+        sources=(("big.py", source),), codes=codes,
     )  # fmt: skip

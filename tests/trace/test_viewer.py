@@ -31,13 +31,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     browser = next((b for name in BROWSERS if (b := shutil.which(name))), None)
     if browser is None:
         pytest.skip("Chromium is not installed")
-    modules = _modules()
+    found_modules = modules()
     folder = tmp_path_factory.mktemp("pages")
     for name in ("gemm", "failed", "hostile", "large"):
         (folder / f"{name}.html").write_text(page_of(getattr(pages, name)()), encoding="utf-8")
     done = subprocess.run(
-        ["node", str(SCRIPT), str(folder), browser, str(modules)], capture_output=True, text=True,
-        timeout=600, check=False,
+        ["node", str(SCRIPT), str(folder), browser, str(found_modules)],
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -45,7 +45,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found["checks"]  # type: ignore[no-any-return]
 
 
-def _modules() -> Path:
+def modules() -> Path:
     """The folder with the packages of the script; installed once a machine."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not installed")

@@ -189,7 +189,7 @@ class Calls:
         return f"tl::{function}({', '.join(args)})"
 
     def _op_pow(self, e: Any, parent: int) -> str:
-        value = getattr(e.args[1], "value", None)
+        value = build.constant_number(e.args[1])
         dtype = self.x.dtype(e)
         if value is not None and float(value) == int(value) and 0 <= int(value) <= _MAX_POWER:
             if dtype.base not in STORAGE_ONLY:

@@ -77,7 +77,7 @@ class Calls:
         return types.from_float(b, result, dtype)
 
     def op_pow(self, x: Expressions, e: Any) -> Val:
-        exponent = getattr(e.args[1], "value", None)
+        exponent = build.constant_number(e.args[1])
         dtype = types.parse(str(e.ty))
         if dtype.is_float and exponent in (2, 3, 4):
             base = x.as_float(e.args[0])
@@ -91,7 +91,7 @@ class Calls:
         return self._math(x, e, "pow")
 
     def _integer_power(self, x: Expressions, e: Any, dtype: DType) -> Val:
-        exponent = getattr(e.args[1], "value", None)
+        exponent = build.constant_number(e.args[1])
         if exponent is None or not 0 <= int(exponent) <= 64:
             raise Unsupported("an integer power with an exponent that is no small constant", e)
         base = x.value(e.args[0])

@@ -1,77 +1,98 @@
 """The language: `import tilelang.language as T`. Made by `python -m tilelang.language.stubs`."""
 
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Final
 from typing import no_type_check as macro
 from typing import no_type_check as prim_func
 
-from tilelang.dtypes import DType, dtype
+from tilelang.dtypes import DType as DType
+from tilelang.dtypes import dtype as dtype
+from tilelang.language import fp8 as fp8
+from tilelang.language import types as types
 from tilelang.language.catalog import LanguageFunction
-from tilelang.language.primfunc import PrimFunc
-from tilelang.program.buffer import Buffer
+from tilelang.language.gemm_operands import GemmWarpPolicy as GemmWarpPolicy
+from tilelang.language.primfunc import PrimFunc as PrimFunc
+from tilelang.language.tile_scheduler import PersistentTileScheduler as PersistentTileScheduler
+from tilelang.language.types import Ref as Ref
+from tilelang.language.warp_schedule import WSID as WSID
+from tilelang.language.warp_schedule import WSPipeline as WSPipeline
+from tilelang.language.warp_schedule import WSRole as WSRole
+from tilelang.language.warp_schedule import WSSchedule as WSSchedule
+from tilelang.language.warp_schedule import WSScope as WSScope
+from tilelang.language.warp_schedule import WSSync as WSSync
+from tilelang.layout.fragment import Fragment as Fragment
+from tilelang.layout.layout import Layout as Layout
+from tilelang.program.buffer import Buffer as Buffer
+
+MYPY: bool  # mypy takes it to be true, and nobody else
+if MYPY:
+    from tilelang.language._seen_by_mypy import FragmentBuffer as FragmentBuffer
+    from tilelang.language._seen_by_mypy import LocalBuffer as LocalBuffer
+    from tilelang.language._seen_by_mypy import SharedBuffer as SharedBuffer
+    from tilelang.language._seen_by_mypy import StridedTensor as StridedTensor
+    from tilelang.language._seen_by_mypy import Tensor as Tensor
+    from tilelang.language._seen_by_mypy import ptr as ptr
+else:
+    from tilelang.language._seen_by_pyright import FragmentBuffer as FragmentBuffer
+    from tilelang.language._seen_by_pyright import LocalBuffer as LocalBuffer
+    from tilelang.language._seen_by_pyright import SharedBuffer as SharedBuffer
+    from tilelang.language._seen_by_pyright import StridedTensor as StridedTensor
+    from tilelang.language._seen_by_pyright import Tensor as Tensor
+    from tilelang.language._seen_by_pyright import ptr as ptr
 
 FAMILIES: Final[tuple[ModuleType, ...]]
 FUNCTIONS: dict[str, LanguageFunction]
 CONSTANTS: dict[str, Any]
 
-def And(a: Any, b: Any, span: Any = ...) -> Any:
+class _Frame:
+    """What `with` opens. It lets exceptions pass."""
+
+    def __enter__(self) -> Any: ...
+    def __exit__(self, *error: object) -> None: ...
+
+def And(a: Any, b: Any, span: Any = None) -> Any:
     """Whether both conditions hold, as `a and b`."""
 
-def CUDASourceCodeKernel(*blocks: Any, threads: Any = ..., source_code_or_path: Any = ..., entry_name: Any = ..., cluster_dims: Any = ..., prelude: Any = ...) -> Any:
+def CUDASourceCodeKernel(*blocks: Any, threads: Any = None, source_code_or_path: Any = None, entry_name: Any = 'main_kernel', cluster_dims: Any = None, prelude: Any = None) -> _Frame:
     """Launches a `__global__` function of CUDA source: nothing in it is checked or changed."""
 
-def Cast(dtype: Any, value: Any, span: Any = ...) -> Any:
+def Cast(dtype: Any, value: Any, span: Any = None) -> Any:
     """Converts a value, dtype first; as `T.cast(value, dtype)`."""
 
-def ClusterKernel(*blocks: Any, cluster_dims: Any, threads: Any = ..., prelude: Any = ...) -> Any:
+def ClusterKernel(*blocks: Any, cluster_dims: Any, threads: Any = None, prelude: Any = None) -> _Frame:
     """As `T.Kernel`, with blocks grouped into clusters of `cluster_dims` (PTX ISA, clusters)."""
 
-Fragment: Any
-FragmentBuffer: Any
-GemmWarpPolicy: Any
-def Kernel(*blocks: Any, threads: Any = ..., prelude: Any = ..., cluster_dims: Any = ..., is_cpu: Any = ...) -> Any:
+def Kernel(*blocks: Any, threads: Any = None, prelude: Any = None, cluster_dims: Any = None, is_cpu: Any = False) -> _Frame:
     """Launches a grid of blocks; `with … as (bx, by)` names the block indices."""
 
-Layout: Any
-LocalBuffer: Any
-def Not(a: Any, span: Any = ...) -> Any:
+def Not(a: Any, span: Any = None) -> Any:
     """Whether a condition does not hold, as `not a`."""
 
-def Or(a: Any, b: Any, span: Any = ...) -> Any:
+def Or(a: Any, b: Any, span: Any = None) -> Any:
     """Whether at least one condition holds, as `a or b`."""
 
-def Parallel(*extents: Any, coalesced_width: Any = ..., loop_layout: Any = ..., prefer_async: Any = ..., annotations: Any = ...) -> Any:
+def Parallel(*extents: Any, coalesced_width: Any = None, loop_layout: Any = None, prefer_async: Any = None, annotations: Any = None) -> Iterator[Any]:
     """An elementwise loop nest, spread over threads and vectorised by the compiler."""
 
-def Persistent(domain: Any, wave_size: Any, index: Any, group_size: Any = ..., num_stages: Any = ..., annotations: Any = ...) -> Any:
+def Persistent(domain: Any, wave_size: Any, index: Any, group_size: Any = 8, num_stages: Any = None, annotations: Any = None) -> Iterator[Any]:
     """Tiles of `domain` dealt to `wave_size` resident blocks, grouped for cache reuse."""
 
-PersistentTileScheduler: Any
-def Pipelined(start: Any, stop: Any = ..., num_stages: Any = ..., order: Any = ..., stage: Any = ..., sync: Any = ..., group: Any = ..., annotations: Any = ...) -> Any:
+def Pipelined(start: Any, stop: Any = None, num_stages: Any = 0, order: Any = None, stage: Any = None, sync: Any = None, group: Any = None, annotations: Any = None) -> Iterator[Any]:
     """A sequential loop whose copies run ahead of the work that uses them."""
 
-Ref: Any
-def Select(condition: Any, true_value: Any, false_value: Any, span: Any = ...) -> Any:
+def Select(condition: Any, true_value: Any, false_value: Any, span: Any = None) -> Any:
     """`true_value` where the condition holds, else `false_value`; both are evaluated."""
 
-def Serial(start: Any, stop: Any = ..., step: Any = ..., *, annotations: Any = ...) -> Any:
+def Serial(start: Any, stop: Any = None, step: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A sequential loop over `[start, stop)`, or `[0, start)`; `range` is the same."""
 
-SharedBuffer: Any
-StridedTensor: Any
-Tensor: Any
-def Unroll(start: Any, stop: Any = ..., step: Any = ..., *, explicit: Any = ..., unroll_factor: Any = ..., annotations: Any = ...) -> Any:
+def Unroll(start: Any, stop: Any = None, step: Any = None, *, explicit: Any = False, unroll_factor: Any = None, annotations: Any = None) -> Iterator[Any]:
     """A loop the target unrolls; `explicit` unrolls before planning."""
 
-def Vectorized(start: Any, stop: Any = ..., *, annotations: Any = ...) -> Any:
+def Vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A loop emitted as one vector operation; the extent is a constant."""
 
-WSID: Any
-WSPipeline: Any
-WSRole: Any
-WSSchedule: Any
-WSScope: Any
-WSSync: Any
 def __cos(x: Any) -> Any:
     """Approximate cosine of x in radians, with the fast instruction of the target."""
 
@@ -102,7 +123,7 @@ def abs(x: Any) -> Any:
 def abs2(x: Any) -> Any:
     """Absolute value of x, for both lanes of a pair in one instruction."""
 
-def access_ptr(base: Any, access_type: Any = ..., *extents: Any, offset: Any = ..., extent: Any = ..., ignore_last_ndim: Any = ...) -> Any:
+def access_ptr(base: Any, access_type: Any = 'r', *extents: Any, offset: Any = 0, extent: Any = None, ignore_last_ndim: Any = 0) -> Any:
     """A pointer to an element or region, with what is done through it, for extern calls and PTX."""
 
 def acos(x: Any) -> Any:
@@ -117,7 +138,7 @@ def activemask() -> Any:
 def add2(x: Any, y: Any) -> Any:
     """X + y, for both lanes of a pair in one instruction."""
 
-def address_of(buffer_load: Any, span: Any = ...) -> Any:
+def address_of(buffer_load: Any, span: Any = None) -> Any:
     """A pointer to an element."""
 
 def all(*conditions: Any) -> Any:
@@ -126,67 +147,67 @@ def all(*conditions: Any) -> Any:
 def all_of(buffer: Any) -> Any:
     """Whether all elements of a buffer or region are not zero."""
 
-def all_sync(predicate: Any, mask: Any = ...) -> Any:
+def all_sync(predicate: Any, mask: Any = 4294967295) -> Any:
     """Whether the predicate holds in all named lanes (PTX ISA, vote.sync.all)."""
 
-def alloc_barrier(arrive_count: Any) -> Any:
+def alloc_barrier(arrive_count: Any) -> Buffer:
     """An array of mbarriers in shared memory, one per listed arrive count (PTX ISA, mbarrier)."""
 
-def alloc_cluster_barrier(arrive_count: Any) -> Any:
+def alloc_cluster_barrier(arrive_count: Any) -> Buffer:
     """Like `alloc_barrier`, reachable from the other blocks of the cluster."""
 
-def alloc_fragment(shape: Any, dtype: Any = ..., scope: Any = ...) -> Any:
+def alloc_fragment(shape: Any, dtype: Any = 'float32', scope: Any = 'local.fragment') -> Buffer:
     """A tile in registers, spread over all threads of a block; indexed as one array."""
 
-def alloc_global(shape: Any, dtype: Any = ..., scope: Any = ...) -> Any:
+def alloc_global(shape: Any, dtype: Any = 'float32', scope: Any = 'global') -> Buffer:
     """Scratch in global memory that lives as long as the launch."""
 
-def alloc_local(shape: Any, dtype: Any = ..., scope: Any = ...) -> Any:
+def alloc_local(shape: Any, dtype: Any = 'float32', scope: Any = 'local') -> Buffer:
     """A private array of each thread."""
 
-def alloc_reducer(shape: Any, dtype: Any = ..., op: Any = ..., replication: Any = ...) -> Any:
+def alloc_reducer(shape: Any, dtype: Any = 'float32', op: Any = 'sum', replication: Any = None) -> Buffer:
     """A write-only accumulator of logical shape, combined across threads when finalised."""
 
-def alloc_shared(shape: Any, dtype: Any = ..., scope: Any = ...) -> Any:
+def alloc_shared(shape: Any, dtype: Any = 'float32', scope: Any = 'shared.dyn') -> Buffer:
     """A tile in the memory all threads of a block share."""
 
-def alloc_tmem(shape: Any, dtype: Any) -> Any:
+def alloc_tmem(shape: Any, dtype: Any) -> Buffer:
     """A tile in tensor memory (PTX ISA, tcgen05), at most 512 columns a block."""
 
-def alloc_var(dtype: Any, *args: Any, scope: Any = ..., init: Any = ...) -> Any:
+def alloc_var(dtype: Any, *args: Any, scope: Any = 'local.var', init: Any = None) -> Any:
     """A mutable scalar of each thread; assigning to its Python name stores."""
 
-def alloc_wgmma_desc() -> Any:
+def alloc_wgmma_desc() -> Buffer:
     """A descriptor of a shared tile for `T.ptx_wgmma_ss` (PTX ISA, wgmma matrix descriptor)."""
 
-def annotate_compile_flags(flags: Any) -> Any:
+def annotate_compile_flags(flags: Any) -> None:
     """Adds flags for the device compiler of this kernel; flags of the caller come after."""
 
-def annotate_consumer_reg_alloc(reg_count: Any = ...) -> Any:
+def annotate_consumer_reg_alloc(reg_count: Any = 240) -> None:
     """Registers that consumer warp groups get (PTX ISA, setmaxnreg.inc)."""
 
-def annotate_l2_hit_ratio(l2_hit_ratio_map: Any) -> Any:
+def annotate_l2_hit_ratio(l2_hit_ratio_map: Any) -> None:
     """Asks for a part of the L2 cache to be kept for tensors (CUDA, access policy window)."""
 
-def annotate_layout(layout_map: Any) -> Any:
+def annotate_layout(layout_map: Any) -> None:
     """Fixes where the elements of buffers lie, instead of letting the compiler choose."""
 
-def annotate_pass_configs(configs: Any) -> Any:
+def annotate_pass_configs(configs: Any) -> None:
     """Sets compile options of this kernel; options of the caller win."""
 
-def annotate_producer_reg_dealloc(reg_count: Any = ...) -> Any:
+def annotate_producer_reg_dealloc(reg_count: Any = 24) -> None:
     """Registers that producer warp groups keep (PTX ISA, setmaxnreg.dec)."""
 
-def annotate_restrict_buffers(*buffers: Any) -> Any:
+def annotate_restrict_buffers(*buffers: Any) -> None:
     """Promises that these tensors do not overlap any other in memory."""
 
-def annotate_safe_value(safe_value_map: Any) -> Any:
+def annotate_safe_value(safe_value_map: Any) -> None:
     """Says what reads outside a buffer give, instead of 0."""
 
-def annotate_ws_pipeline_depth(depth: Any) -> Any:
+def annotate_ws_pipeline_depth(depth: Any) -> None:
     """How many tiles a warp-specialised pipeline keeps in flight."""
 
-def annotate_ws_schedule(schedule: Any) -> Any:
+def annotate_ws_schedule(schedule: Any) -> None:
     """Specialises warps as a schedule says, instead of letting the compiler decide."""
 
 def any(*conditions: Any) -> Any:
@@ -195,7 +216,7 @@ def any(*conditions: Any) -> Any:
 def any_of(buffer: Any) -> Any:
     """Whether any element of a buffer or region is not zero."""
 
-def any_sync(predicate: Any, mask: Any = ...) -> Any:
+def any_sync(predicate: Any, mask: Any = 4294967295) -> Any:
     """Whether the predicate holds in any named lane (PTX ISA, vote.sync.any)."""
 
 def asin(x: Any) -> Any:
@@ -204,10 +225,10 @@ def asin(x: Any) -> Any:
 def asinh(x: Any) -> Any:
     """Inverse hyperbolic sine."""
 
-def assume(cond: Any = ...) -> Any:
+def assume(cond: Any = None) -> None:
     """Promises a condition to the compiler, which may drop guards because of it."""
 
-def async_copy(src: Any, dst: Any, *, coalesced_width: Any = ..., annotations: Any = ..., loop_layout: Any = ...) -> Any:
+def async_copy(src: Any, dst: Any, *, coalesced_width: Any = None, annotations: Any = None, loop_layout: Any = None) -> None:
     """Starts a copy from global to shared memory and does not wait (PTX ISA, cp.async)."""
 
 def atan(x: Any) -> Any:
@@ -219,49 +240,49 @@ def atan2(x: Any, y: Any) -> Any:
 def atanh(x: Any) -> Any:
     """Inverse hyperbolic tangent."""
 
-def atomic_add(dst: Any, value: Any, memory_order: Any = ..., return_prev: Any = ..., use_tma: Any = ..., annotations: Any = ...) -> Any:
+def atomic_add(dst: Any, value: Any, memory_order: Any = None, return_prev: Any = False, use_tma: Any = False, annotations: Any = None) -> Any:
     """Adds to an element, or a tile to a tile, atomically."""
 
-def atomic_addx2(dst: Any, value: Any, return_prev: Any = ...) -> Any:
+def atomic_addx2(dst: Any, value: Any, return_prev: Any = False) -> Any:
     """Adds two neighbouring elements at once, atomically."""
 
-def atomic_addx4(dst: Any, value: Any, return_prev: Any = ...) -> Any:
+def atomic_addx4(dst: Any, value: Any, return_prev: Any = False) -> Any:
     """Adds four neighbouring elements at once, atomically."""
 
-def atomic_and(dst: Any, value: Any, memory_order: Any = ..., return_prev: Any = ...) -> Any:
+def atomic_and(dst: Any, value: Any, memory_order: Any = None, return_prev: Any = False) -> Any:
     """Clears bits of an integer element, atomically."""
 
-def atomic_load(src: Any, memory_order: Any = ...) -> Any:
+def atomic_load(src: Any, memory_order: Any = 'seq_cst') -> Any:
     """Reads an element that other threads may be writing."""
 
-def atomic_max(dst: Any, value: Any, memory_order: Any = ..., return_prev: Any = ..., annotations: Any = ...) -> Any:
+def atomic_max(dst: Any, value: Any, memory_order: Any = None, return_prev: Any = False, annotations: Any = None) -> Any:
     """Keeps the larger of an element and `value`, atomically; tiles elementwise."""
 
-def atomic_min(dst: Any, value: Any, memory_order: Any = ..., return_prev: Any = ..., annotations: Any = ...) -> Any:
+def atomic_min(dst: Any, value: Any, memory_order: Any = None, return_prev: Any = False, annotations: Any = None) -> Any:
     """Keeps the smaller of an element and `value`, atomically; tiles elementwise."""
 
-def atomic_or(dst: Any, value: Any, memory_order: Any = ..., return_prev: Any = ...) -> Any:
+def atomic_or(dst: Any, value: Any, memory_order: Any = None, return_prev: Any = False) -> Any:
     """Sets bits of an integer element, atomically."""
 
-def atomic_store(dst: Any, src: Any, memory_order: Any = ...) -> Any:
+def atomic_store(dst: Any, src: Any, memory_order: Any = 'seq_cst') -> None:
     """Writes an element that other threads may be reading."""
 
-def atomic_xor(dst: Any, value: Any, memory_order: Any = ..., return_prev: Any = ...) -> Any:
+def atomic_xor(dst: Any, value: Any, memory_order: Any = None, return_prev: Any = False) -> Any:
     """Flips bits of an integer element, atomically."""
 
-def attr(node: Any, key: Any, value: Any) -> Any:
+def attr(node: Any, key: Any, value: Any) -> _Frame:
     """`with T.attr(node, key, value):` an attribute on the body."""
 
 def ballot(predicate: Any) -> Any:
     """One bit per lane of the warp: whether the predicate holds there."""
 
-def ballot_sync(predicate: Any, mask: Any = ...) -> Any:
+def ballot_sync(predicate: Any, mask: Any = 4294967295) -> Any:
     """One bit per lane: whether the predicate holds there (PTX ISA, vote.sync.ballot)."""
 
-def barrier_arrive(mbarrier: Any, cta_id: Any = ...) -> Any:
+def barrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
     """As `T.mbarrier_arrive`."""
 
-def barrier_wait(mbarrier: Any, parity: Any) -> Any:
+def barrier_wait(mbarrier: Any, parity: Any) -> None:
     """As `T.mbarrier_wait_parity`."""
 
 bf16: Final[DType]
@@ -272,16 +293,16 @@ bfloat16x32: Final[DType]
 bfloat16x4: Final[DType]
 bfloat16x64: Final[DType]
 bfloat16x8: Final[DType]
-def bitwise_and(x: Any, y: Any, span: Any = ...) -> Any:
+def bitwise_and(x: Any, y: Any, span: Any = None) -> Any:
     """`x & y`."""
 
-def bitwise_not(x: Any, span: Any = ...) -> Any:
+def bitwise_not(x: Any, span: Any = None) -> Any:
     """`~x`."""
 
-def bitwise_or(x: Any, y: Any, span: Any = ...) -> Any:
+def bitwise_or(x: Any, y: Any, span: Any = None) -> Any:
     """`x | y`."""
 
-def bitwise_xor(x: Any, y: Any, span: Any = ...) -> Any:
+def bitwise_xor(x: Any, y: Any, span: Any = None) -> Any:
     """`x ^ y`."""
 
 def block_rank_in_cluster() -> Any:
@@ -294,25 +315,25 @@ boolx32: Final[DType]
 boolx4: Final[DType]
 boolx64: Final[DType]
 boolx8: Final[DType]
-def call_extern(dtype: Any, func_name: Any, *args: Any, span: Any = ...) -> Any:
+def call_extern(dtype: Any, func_name: Any, *args: Any, span: Any = None) -> Any:
     """Calls a C function that the generated source can see, and the compiler cannot see into."""
 
-def call_intrin(dtype: Any, func_name: Any, *args: Any, annotations: Any = ..., span: Any = ...) -> Any:
+def call_intrin(dtype: Any, func_name: Any, *args: Any, annotations: Any = None, span: Any = None) -> Any:
     """Calls an intrinsic of the target by name."""
 
-def call_pure_extern(dtype: Any, func_name: Any, *args: Any, span: Any = ...) -> Any:
+def call_pure_extern(dtype: Any, func_name: Any, *args: Any, span: Any = None) -> Any:
     """As `T.call_extern`, of a function that only computes its result from its arguments."""
 
-def cast(value: Any, dtype: Any, round: Any = ..., sat: Any = ..., rbits: Any = ..., span: Any = ...) -> Any:
+def cast(value: Any, dtype: Any, round: Any = '', sat: Any = True, rbits: Any = None, span: Any = None) -> Any:
     """Converts a value to another dtype, to nearest even, saturating for fp8, fp6 and fp4."""
 
 def cbrt(x: Any) -> Any:
     """Cube root."""
 
-def ceil(x: Any, span: Any = ...) -> Any:
+def ceil(x: Any, span: Any = None) -> Any:
     """Smallest integral value not below x."""
 
-def ceildiv(lhs: Any, rhs: Any, span: Any = ...) -> Any:
+def ceildiv(lhs: Any, rhs: Any, span: Any = None) -> Any:
     """Division rounded up: the number of tiles of `rhs` that cover `lhs`."""
 
 char: Final[DType]
@@ -325,22 +346,22 @@ def clc_get_first_ctaid_x(result: Any) -> Any:
 def clc_is_canceled(result: Any) -> Any:
     """Whether a tile was handed over (PTX ISA, clusterlaunchcontrol.query_cancel); bool."""
 
-def clc_try_cancel(result: Any, mbarrier: Any) -> Any:
+def clc_try_cancel(result: Any, mbarrier: Any) -> None:
     """Asks for the next tile of a persistent launch (PTX ISA, clusterlaunchcontrol.try_cancel)."""
 
-def clc_try_cancel_multicast(result: Any, mbarrier: Any) -> Any:
+def clc_try_cancel_multicast(result: Any, mbarrier: Any) -> None:
     """As `T.clc_try_cancel`, the answer goes to all blocks of the cluster."""
 
-def clear(buffer: Any, annotations: Any = ...) -> Any:
+def clear(buffer: Any, annotations: Any = None) -> None:
     """Sets every element of a buffer, region or element to 0."""
 
-def cluster_arrive(relaxed: Any = ...) -> Any:
+def cluster_arrive(relaxed: Any = False) -> None:
     """Arrives at the barrier of the cluster without waiting (PTX ISA, barrier.cluster.arrive)."""
 
-def cluster_sync() -> Any:
+def cluster_sync() -> None:
     """Waits until all threads of all blocks of the cluster are here."""
 
-def cluster_wait() -> Any:
+def cluster_wait() -> None:
     """Waits for the barrier of the cluster (PTX ISA, barrier.cluster.wait)."""
 
 def clz(x: Any) -> Any:
@@ -349,13 +370,13 @@ def clz(x: Any) -> Any:
 def comm_reducer(combine: Any, identity: Any) -> Any:
     """A way to combine two values in any order, for `T.tvm_thread_allreduce`."""
 
-def const(name: Any, dtype: Any = ...) -> Any:
+def const(name: Any, dtype: Any = 'int32') -> Any:
     """Compile-time dimensions of an eager kernel, taken from the tensors it is called with."""
 
-def copy(src: Any, dst: Any, *, coalesced_width: Any = ..., disable_tma: Any = ..., eviction_policy: Any = ..., prefer_instruction: Any = ..., annotations: Any = ..., loop_layout: Any = ...) -> Any:
+def copy(src: Any, dst: Any, *, coalesced_width: Any = None, disable_tma: Any = False, eviction_policy: Any = None, prefer_instruction: Any = None, annotations: Any = None, loop_layout: Any = None) -> None:
     """Moves a tile from `src` to `dst`, converting the dtype; done when the call returns."""
 
-def copy_cluster(src: Any, dst: Any, *, dst_block: Any = ..., cluster_mask: Any = ..., remote_barrier: Any = ..., eviction_policy: Any = ..., coalesced_width: Any = ..., annotations: Any = ..., loop_layout: Any = ...) -> Any:
+def copy_cluster(src: Any, dst: Any, *, dst_block: Any = None, cluster_mask: Any = None, remote_barrier: Any = None, eviction_policy: Any = None, coalesced_width: Any = None, annotations: Any = None, loop_layout: Any = None) -> None:
     """Copies between the blocks of a cluster (PTX ISA, distributed shared memory)."""
 
 def copysign(x: Any, y: Any) -> Any:
@@ -367,38 +388,38 @@ def cos(x: Any) -> Any:
 def cosh(x: Any) -> Any:
     """Hyperbolic cosine."""
 
-def cp_async_barrier_noinc(barrier: Any) -> Any:
+def cp_async_barrier_noinc(barrier: Any) -> None:
     """Arrives at an mbarrier when this thread's cp.async are done (cp.async.mbarrier.arrive.noinc)."""
 
-def cummax(src: Any, dst: Any = ..., dim: Any = ..., reverse: Any = ..., annotations: Any = ...) -> Any:
+def cummax(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False, annotations: Any = None) -> None:
     """Inclusive running maximum along one dimension, in place when `dst` is left out."""
 
-def cumsum(src: Any, dst: Any = ..., dim: Any = ..., reverse: Any = ..., annotations: Any = ...) -> Any:
+def cumsum(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False, annotations: Any = None) -> None:
     """Inclusive running sum along one dimension, in place when `dst` is left out."""
 
-def deallocate_tmem(tmem: Any) -> Any:
+def deallocate_tmem(tmem: Any) -> None:
     """Frees a tensor-memory tile now instead of at the end of the block (PTX ISA, tcgen05.dealloc)."""
 
-def device_assert(condition: Any, msg: Any = ..., no_stack_info: Any = ...) -> Any:
+def device_assert(condition: Any, msg: Any = '', no_stack_info: Any = False) -> None:
     """Stops the kernel with a message when a condition is false."""
 
-def disable_warp_group_reg_alloc() -> Any:
+def disable_warp_group_reg_alloc() -> None:
     """Leaves the registers of warp groups as the launch gives them."""
 
 double: Final[DType]
-def dp4a(A: Any, B: Any, C: Any) -> Any:
+def dp4a(A: Any, B: Any, C: Any) -> None:
     """Adds the product of two vectors of four int8 to an int32: `C += dot(A, B)` (PTX ISA, dp4a)."""
 
-def dynamic(name: Any, dtype: Any = ...) -> Any:
+def dynamic(name: Any, dtype: Any = 'int32') -> Any:
     """Run-time dimensions: one kernel for all their values, bound from tensor shapes."""
 
-def empty(*shape: Any, dtype: Any = ...) -> Any:
+def empty(*shape: Any, dtype: Any = None) -> Any:
     """An output tensor: allocated by the runtime, returned by the kernel."""
 
 def erf(x: Any) -> Any:
     """Error function."""
 
-def evaluate(value: Any) -> Any:
+def evaluate(value: Any) -> None:
     """Evaluates an expression for its effect."""
 
 def exp(x: Any) -> Any:
@@ -413,19 +434,19 @@ def exp2(x: Any) -> Any:
 def expm1(x: Any) -> Any:
     """E to the power of x, minus 1, exact near 0."""
 
-def extract_lane(vector: Any, lane: Any, span: Any = ...) -> Any:
+def extract_lane(vector: Any, lane: Any, span: Any = None) -> Any:
     """One lane of a vector value."""
 
 def fabs(x: Any) -> Any:
     """Absolute value, as `T.abs`."""
 
-def fence_proxy_async() -> Any:
+def fence_proxy_async() -> None:
     """Orders ordinary shared-memory writes before TMA and WGMMA reads (PTX ISA, fence.proxy.async)."""
 
-def fill(buffer: Any, value: Any, annotations: Any = ...) -> Any:
+def fill(buffer: Any, value: Any, annotations: Any = None) -> None:
     """Sets every element of a buffer, region or element to `value`."""
 
-def finalize_reducer(reducer: Any, dst: Any = ..., batch: Any = ..., annotations: Any = ...) -> Any:
+def finalize_reducer(reducer: Any, dst: Any = None, batch: Any = 1, annotations: Any = None) -> None:
     """Combines the contributions of all threads and writes them to `dst`."""
 
 float: Final[DType]
@@ -534,13 +555,13 @@ float8_e8m0fnux32: Final[DType]
 float8_e8m0fnux4: Final[DType]
 float8_e8m0fnux64: Final[DType]
 float8_e8m0fnux8: Final[DType]
-def floor(x: Any, span: Any = ...) -> Any:
+def floor(x: Any, span: Any = None) -> Any:
     """Largest integral value not above x."""
 
-def floordiv(a: Any, b: Any, span: Any = ...) -> Any:
+def floordiv(a: Any, b: Any, span: Any = None) -> Any:
     """Division rounded down, as Python's `//`."""
 
-def floormod(a: Any, b: Any, span: Any = ...) -> Any:
+def floormod(a: Any, b: Any, span: Any = None) -> Any:
     """Remainder with the sign of `b`, as Python's `%`."""
 
 def fma(x: Any, y: Any, z: Any) -> Any:
@@ -554,59 +575,58 @@ def fmod(x: Any, y: Any) -> Any:
 
 fp16: Final[DType]
 fp32: Final[DType]
-fp8: Any
-def func_attr(attrs: Any) -> Any:
+def func_attr(attrs: Any) -> None:
     """Attaches attributes to the kernel function."""
 
-def gemm(A: Any, B: Any, C: Any, transpose_A: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., k_pack: Any = ..., mbar: Any = ..., annotations: Any = ...) -> Any:
+def gemm(A: Any, B: Any, C: Any, transpose_A: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, k_pack: Any = 1, mbar: Any = None, annotations: Any = None) -> None:
     """Multiplies tiles and accumulates: `C += A @ B` (`C = A @ B` with `clear_accum`)."""
 
-def gemm_blockscaled(A: Any, B: Any, C: Any, SFA: Any, SFB: Any, transpose_A: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., *, k_start: Any, sf_a_granularity_k: Any, sf_b_granularity_k: Any, sf_layout: Any = ..., annotations: Any = ...) -> Any:
+def gemm_blockscaled(A: Any, B: Any, C: Any, SFA: Any, SFB: Any, transpose_A: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, *, k_start: Any, sf_a_granularity_k: Any, sf_b_granularity_k: Any, sf_layout: Any = None, annotations: Any = None) -> None:
     """Multiplies fp8, fp6 or fp4 tiles that carry one scale per group along K."""
 
-def gemm_sp(A_sparse: Any, E: Any, B: Any, C: Any, transpose_A: Any = ..., transpose_E: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., k_pack: Any = ..., wg_wait: Any = ..., annotations: Any = ...) -> Any:
+def gemm_sp(A_sparse: Any, E: Any, B: Any, C: Any, transpose_A: Any = False, transpose_E: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, k_pack: Any = 1, wg_wait: Any = 0, annotations: Any = None) -> None:
     """Multiplies a 2:4 sparse tile: of every four elements of A along K, two are stored."""
 
-def get_block_binding(dim: Any = ...) -> Any:
+def get_block_binding(dim: Any = 0) -> Any:
     """The index of this block in the grid along one axis."""
 
 def get_block_bindings() -> Any:
     """The indices of this block in the grid, one per grid axis of the launch."""
 
-def get_cluster_dims(dim: Any = ...) -> Any:
+def get_cluster_dims(dim: Any = 0) -> Any:
     """How many blocks a cluster has along one axis (PTX ISA, %cluster_nctaid); int32."""
 
-def get_cluster_extent(dim: Any = ...) -> Any:
+def get_cluster_extent(dim: Any = 0) -> Any:
     """How many clusters the grid has along one axis (PTX ISA, %nclusterid); int32."""
 
-def get_cluster_id(dim: Any = ...) -> Any:
+def get_cluster_id(dim: Any = 0) -> Any:
     """Which cluster of the grid this block is in (PTX ISA, %clusterid); int32."""
 
 def get_cluster_size() -> Any:
     """How many blocks a cluster has (PTX ISA, %cluster_nctarank); int32."""
 
-def get_lane_idx(warp_size: Any = ...) -> Any:
+def get_lane_idx(warp_size: Any = None) -> Any:
     """The position of this thread in its warp."""
 
-def get_thread_binding(dim: Any = ...) -> Any:
+def get_thread_binding(dim: Any = 0) -> Any:
     """The index of this thread in its block along one axis."""
 
 def get_thread_bindings() -> Any:
     """The indices of this thread in its block, one per thread axis of the launch."""
 
-def get_thread_extent(dim: Any = ...) -> Any:
+def get_thread_extent(dim: Any = 0) -> Any:
     """How many threads a block has along one axis."""
 
-def get_warp_group_idx(warp_size: Any = ..., warps_per_group: Any = ...) -> Any:
+def get_warp_group_idx(warp_size: Any = None, warps_per_group: Any = None) -> Any:
     """The number of this thread's warp group (four warps) in the block."""
 
-def get_warp_idx(warp_size: Any = ...) -> Any:
+def get_warp_idx(warp_size: Any = None) -> Any:
     """The number of this thread's warp in the block, without telling the compiler it is uniform."""
 
-def get_warp_idx_sync(warp_size: Any = ...) -> Any:
+def get_warp_idx_sync(warp_size: Any = None) -> Any:
     """The number of this thread's warp in the block, uniform across the warp."""
 
-def grid(*extents: Any) -> Any:
+def grid(*extents: Any) -> Iterator[Any]:
     """Nested sequential loops, one variable per extent."""
 
 half: Final[DType]
@@ -614,46 +634,46 @@ handle: Final[DType]
 def hypot(x: Any, y: Any) -> Any:
     """Length of (x, y)."""
 
-def ieee_add(x: Any, y: Any, rounding_mode: Any = ...) -> Any:
+def ieee_add(x: Any, y: Any, rounding_mode: Any = 'rn') -> Any:
     """X + y, rounded as named and never fused or approximated."""
 
-def ieee_fdiv(x: Any, y: Any, rounding_mode: Any = ...) -> Any:
+def ieee_fdiv(x: Any, y: Any, rounding_mode: Any = 'rn') -> Any:
     """X / y, rounded as named and never fused or approximated."""
 
-def ieee_fmaf(x: Any, y: Any, z: Any, rounding_mode: Any = ...) -> Any:
+def ieee_fmaf(x: Any, y: Any, z: Any, rounding_mode: Any = 'rn') -> Any:
     """X * y + z with one rounding, rounded as named and never fused or approximated."""
 
-def ieee_frcp(x: Any, rounding_mode: Any = ...) -> Any:
+def ieee_frcp(x: Any, rounding_mode: Any = 'rn') -> Any:
     """1 / x, rounded as named and never fused or approximated."""
 
 def ieee_frsqrt(x: Any) -> Any:
     """Reciprocal square root, rounded to nearest even (CUDA, __frsqrt_rn)."""
 
-def ieee_fsqrt(x: Any, rounding_mode: Any = ...) -> Any:
+def ieee_fsqrt(x: Any, rounding_mode: Any = 'rn') -> Any:
     """Square root of x, rounded as named and never fused or approximated."""
 
-def ieee_mul(x: Any, y: Any, rounding_mode: Any = ...) -> Any:
+def ieee_mul(x: Any, y: Any, rounding_mode: Any = 'rn') -> Any:
     """X * y, rounded as named and never fused or approximated."""
 
-def ieee_sub(x: Any, y: Any, rounding_mode: Any = ...) -> Any:
+def ieee_sub(x: Any, y: Any, rounding_mode: Any = 'rn') -> Any:
     """X - y, rounded as named and never fused or approximated."""
 
-def if_then_else(cond: Any, t: Any, f: Any, span: Any = ...) -> Any:
+def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> Any:
     """`t` where the condition holds, else `f`; only the taken side is evaluated."""
 
-def im2col(img: Any, col: Any, nhw_step: Any, c_step: Any, kernel: Any, stride: Any, dilation: Any, pad: Any, eviction_policy: Any = ..., annotations: Any = ...) -> Any:
+def im2col(img: Any, col: Any, nhw_step: Any, c_step: Any, kernel: Any, stride: Any, dilation: Any, pad: Any, eviction_policy: Any = None, annotations: Any = None) -> None:
     """Gathers a tile of convolution windows, so that a gemm with the filter convolves."""
 
-def import_source(source: Any) -> Any:
+def import_source(source: Any) -> None:
     """Puts C source text in front of the generated kernel."""
 
 def index_to_coordinates(index: Any, shape: Any) -> Any:
     """The coordinates of an element from its row-major position."""
 
-def infinity(dtype: Any, span: Any = ...) -> Any:
+def infinity(dtype: Any, span: Any = None) -> Any:
     """Positive infinity of a float dtype."""
 
-def initialize_wgmma_descriptor(descriptor: Any, start_address: Any, layout_type_: Any = ..., leading_byte_offset: Any = ..., stride_byte_offset: Any = ...) -> Any:
+def initialize_wgmma_descriptor(descriptor: Any, start_address: Any, layout_type_: Any = 0, leading_byte_offset: Any = 0, stride_byte_offset: Any = 0) -> None:
     """Fills a WGMMA matrix descriptor (PTX ISA, wgmma matrix descriptor format)."""
 
 int: Final[DType]
@@ -701,22 +721,22 @@ def isinf(x: Any) -> Any:
 def isnan(x: Any) -> Any:
     """Whether x is not a number."""
 
-def launch_thread(thread: Any, extent: Any) -> Any:
+def launch_thread(thread: Any, extent: Any) -> None:
     """Not part of the language: a raw thread axis. Threads come from `T.Kernel(…, threads=n)`."""
 
 def ldexp(x: Any, exponent: Any) -> Any:
     """x * 2 ** exponent."""
 
-def ldg128(src: Any, pred: Any = ...) -> Any:
+def ldg128(src: Any, pred: Any = None) -> Any:
     """Reads 128 bits of global memory with one instruction (PTX ISA, ld.global)."""
 
-def ldg256(src: Any, pred: Any = ...) -> Any:
+def ldg256(src: Any, pred: Any = None) -> Any:
     """Reads 256 bits of global memory with one instruction (PTX ISA, ld.global)."""
 
-def ldg32(src: Any, pred: Any = ...) -> Any:
+def ldg32(src: Any, pred: Any = None) -> Any:
     """Reads 32 bits of global memory with one instruction (PTX ISA, ld.global)."""
 
-def ldg64(src: Any, pred: Any = ...) -> Any:
+def ldg64(src: Any, pred: Any = None) -> Any:
     """Reads 64 bits of global memory with one instruction (PTX ISA, ld.global)."""
 
 def lds128(src: Any) -> Any:
@@ -728,7 +748,7 @@ def lds32(src: Any) -> Any:
 def lds64(src: Any) -> Any:
     """Reads 64 bits of shared memory with one instruction (PTX ISA, ld.shared)."""
 
-def likely(cond: Any, span: Any = ...) -> Any:
+def likely(cond: Any, span: Any = None) -> Any:
     """The condition itself, marked as usually true."""
 
 def log(x: Any) -> Any:
@@ -744,13 +764,13 @@ def log2(x: Any) -> Any:
     """Logarithm to base 2."""
 
 long: Final[DType]
-def make_tensor(ptr: Any, shape: Any, dtype: Any = ..., strides: Any = ...) -> Any:
+def make_tensor(ptr: Any, shape: Any, dtype: Any = 'float32', strides: Any = None) -> Any:
     """A tensor over memory at an address."""
 
-def match_all_sync(value: Any, mask: Any = ...) -> Any:
+def match_all_sync(value: Any, mask: Any = 4294967295) -> Any:
     """All named lanes when they have one value, else 0 (PTX ISA, match.all.sync)."""
 
-def match_any_sync(value: Any, mask: Any = ...) -> Any:
+def match_any_sync(value: Any, mask: Any = 4294967295) -> Any:
     """The lanes that have the same value as this one (PTX ISA, match.any.sync)."""
 
 def max(a: Any, b: Any) -> Any:
@@ -759,19 +779,19 @@ def max(a: Any, b: Any) -> Any:
 def max2(x: Any, y: Any) -> Any:
     """Larger of x and y, for both lanes of a pair in one instruction."""
 
-def max_value(dtype: Any, span: Any = ...) -> Any:
+def max_value(dtype: Any, span: Any = None) -> Any:
     """The largest finite value of a dtype."""
 
-def mbarrier_arrive(mbarrier: Any, cta_id: Any = ...) -> Any:
+def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
     """Arrives once at an mbarrier, here or in another block of the cluster (mbarrier.arrive)."""
 
-def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> Any:
+def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
     """Announces bytes and arrives once (PTX ISA, mbarrier.arrive.expect_tx)."""
 
-def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> Any:
+def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
     """Announces bytes that the current phase also waits for (PTX ISA, mbarrier.expect_tx)."""
 
-def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> Any:
+def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
     """Waits until the phase of an mbarrier with this parity is over (PTX ISA, mbarrier.try_wait)."""
 
 def min(a: Any, b: Any) -> Any:
@@ -780,149 +800,148 @@ def min(a: Any, b: Any) -> Any:
 def min2(x: Any, y: Any) -> Any:
     """Smaller of x and y, for both lanes of a pair in one instruction."""
 
-def min_value(dtype: Any, span: Any = ...) -> Any:
+def min_value(dtype: Any, span: Any = None) -> Any:
     """The smallest (most negative) finite value of a dtype."""
 
-def mma_gemm_blockscaled(A: Any, B: Any, C: Any, SFA: Any, SFB: Any, transpose_A: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., *, k_start: Any, sf_a_granularity_k: Any, sf_b_granularity_k: Any, sf_layout: Any = ...) -> Any:
+def mma_gemm_blockscaled(A: Any, B: Any, C: Any, SFA: Any, SFB: Any, transpose_A: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, *, k_start: Any, sf_a_granularity_k: Any, sf_b_granularity_k: Any, sf_layout: Any = None) -> None:
     """As `T.gemm_blockscaled`, with warp-level matrix instructions (PTX ISA, mma block_scale)."""
 
 def mul2(x: Any, y: Any) -> Any:
     """X * y, for both lanes of a pair in one instruction."""
 
-def nearbyint(x: Any, span: Any = ...) -> Any:
+def nearbyint(x: Any, span: Any = None) -> Any:
     """Nearest integral value, ties to even."""
 
 def nextafter(x: Any, y: Any) -> Any:
     """The next value after x toward y."""
 
-def no_set_max_nreg() -> Any:
+def no_set_max_nreg() -> None:
     """As `T.disable_warp_group_reg_alloc`."""
 
-def parallel(start: Any, stop: Any = ..., *, annotations: Any = ...) -> Any:
+def parallel(start: Any, stop: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A loop whose iterations are spread over CPU cores; elementwise loops are `T.Parallel`."""
 
-def pdl_sync() -> Any:
+def pdl_sync() -> None:
     """Waits for the kernel before this one (PTX ISA, griddepcontrol.wait)."""
 
-def pdl_trigger() -> Any:
+def pdl_trigger() -> None:
     """Lets the kernel after this one start (PTX ISA, griddepcontrol.launch_dependents)."""
 
 def popcount(x: Any) -> Any:
     """How many bits are set."""
 
-def pow(x: Any, y: Any, span: Any = ...) -> Any:
+def pow(x: Any, y: Any, span: Any = None) -> Any:
     """x to the power of y."""
 
-def power(x: Any, y: Any, span: Any = ...) -> Any:
+def power(x: Any, y: Any, span: Any = None) -> Any:
     """x to the power of y, as `T.pow`."""
 
-def print(obj: Any = ..., msg: Any = ..., warp_group_id: Any = ..., warp_id: Any = ...) -> Any:
+def print(obj: Any = None, msg: Any = '', warp_group_id: Any = 0, warp_id: Any = 0) -> None:
     """Prints a value, a whole buffer (by one thread) or a message from the device."""
 
-ptr: Any
-def ptx_arrive_barrier(barrier_id: Any) -> Any:
+def ptx_arrive_barrier(barrier_id: Any) -> None:
     """Arrives once at an mbarrier (PTX ISA, mbarrier.arrive)."""
 
-def ptx_commit_group() -> Any:
+def ptx_commit_group() -> None:
     """Closes a group of cp.async (PTX ISA, cp.async.commit_group)."""
 
-def ptx_cp_async(dst_access_ptr: Any, src_access_ptr: Any, num_elems: Any, predicate: Any = ...) -> Any:
+def ptx_cp_async(dst_access_ptr: Any, src_access_ptr: Any, num_elems: Any, predicate: Any = None) -> None:
     """Starts copying a few elements from global to shared memory (PTX ISA, cp.async)."""
 
-def ptx_fence_barrier_init() -> Any:
+def ptx_fence_barrier_init() -> None:
     """Makes initialised mbarriers visible to the cluster (PTX ISA, fence.mbarrier_init)."""
 
-def ptx_init_barrier_thread_count(barrier_id: Any, thread_count: Any) -> Any:
+def ptx_init_barrier_thread_count(barrier_id: Any, thread_count: Any) -> None:
     """Initialises an mbarrier by hand (PTX ISA, mbarrier.init); `T.alloc_barrier` does it for you."""
 
-def ptx_wait_group(num: Any) -> Any:
+def ptx_wait_group(num: Any) -> None:
     """Waits until at most `num` groups of cp.async are in flight (PTX ISA, cp.async.wait_group)."""
 
-def ptx_wgmma_ss(dtype: Any, wgmma_prefix: Any, a_is_k_major: Any, b_is_k_major: Any, a_dtype_abbrv: Any, b_dtype_abbrv: Any, accum_dtype_abbrv: Any, A_desc: Any, A_offset: Any, B_desc: Any, B_offset: Any, C_data: Any, C_offset: Any, scale_out: Any, scale_in_a: Any, scale_in_b: Any) -> Any:
+def ptx_wgmma_ss(dtype: Any, wgmma_prefix: Any, a_is_k_major: Any, b_is_k_major: Any, a_dtype_abbrv: Any, b_dtype_abbrv: Any, accum_dtype_abbrv: Any, A_desc: Any, A_offset: Any, B_desc: Any, B_offset: Any, C_data: Any, C_offset: Any, scale_out: Any, scale_in_a: Any, scale_in_b: Any) -> None:
     """One WGMMA with both operands in shared memory (PTX ISA, wgmma.mma_async)."""
 
 def reciprocal(x: Any) -> Any:
     """1 / x."""
 
-def reduce(buffer: Any, out: Any, reduce_type: Any, dim: Any = ..., clear: Any = ..., batch: Any = ..., nan_propagate: Any = ..., annotations: Any = ...) -> Any:
+def reduce(buffer: Any, out: Any, reduce_type: Any, dim: Any = -1, clear: Any = True, batch: Any = 1, nan_propagate: Any = False, annotations: Any = None) -> None:
     """Reduces one dimension of a tile; `T.reduce_sum` and its like name the kind."""
 
-def reduce_absmax(buffer: Any, out: Any, dim: Any = ..., clear: Any = ..., batch: Any = ..., nan_propagate: Any = ..., annotations: Any = ...) -> Any:
+def reduce_absmax(buffer: Any, out: Any, dim: Any = -1, clear: Any = True, batch: Any = 1, nan_propagate: Any = False, annotations: Any = None) -> None:
     """The largest absolute value along one dimension: `out[i] = max(abs(buffer[i, :]))`."""
 
-def reduce_abssum(buffer: Any, out: Any, dim: Any = ..., batch: Any = ..., annotations: Any = ...) -> Any:
+def reduce_abssum(buffer: Any, out: Any, dim: Any = -1, batch: Any = 1, annotations: Any = None) -> None:
     """Sums absolute values along one dimension: `out[i] = sum(abs(buffer[i, :]))`."""
 
-def reduce_bitand(buffer: Any, out: Any, dim: Any = ..., clear: Any = ..., batch: Any = ..., annotations: Any = ...) -> Any:
+def reduce_bitand(buffer: Any, out: Any, dim: Any = -1, clear: Any = True, batch: Any = 1, annotations: Any = None) -> None:
     """Bitwise and along one dimension of integers."""
 
-def reduce_bitor(buffer: Any, out: Any, dim: Any = ..., clear: Any = ..., batch: Any = ..., annotations: Any = ...) -> Any:
+def reduce_bitor(buffer: Any, out: Any, dim: Any = -1, clear: Any = True, batch: Any = 1, annotations: Any = None) -> None:
     """Bitwise or along one dimension of integers."""
 
-def reduce_bitxor(buffer: Any, out: Any, dim: Any = ..., clear: Any = ..., batch: Any = ..., annotations: Any = ...) -> Any:
+def reduce_bitxor(buffer: Any, out: Any, dim: Any = -1, clear: Any = True, batch: Any = 1, annotations: Any = None) -> None:
     """Bitwise exclusive or along one dimension of integers."""
 
-def reduce_max(buffer: Any, out: Any, dim: Any = ..., clear: Any = ..., batch: Any = ..., nan_propagate: Any = ..., annotations: Any = ...) -> Any:
+def reduce_max(buffer: Any, out: Any, dim: Any = -1, clear: Any = True, batch: Any = 1, nan_propagate: Any = False, annotations: Any = None) -> None:
     """The largest element along one dimension: `out[i] = max(buffer[i, :])`."""
 
-def reduce_min(buffer: Any, out: Any, dim: Any = ..., clear: Any = ..., batch: Any = ..., nan_propagate: Any = ..., annotations: Any = ...) -> Any:
+def reduce_min(buffer: Any, out: Any, dim: Any = -1, clear: Any = True, batch: Any = 1, nan_propagate: Any = False, annotations: Any = None) -> None:
     """The smallest element along one dimension: `out[i] = min(buffer[i, :])`."""
 
-def reduce_sum(buffer: Any, out: Any, dim: Any = ..., clear: Any = ..., batch: Any = ..., annotations: Any = ...) -> Any:
+def reduce_sum(buffer: Any, out: Any, dim: Any = -1, clear: Any = True, batch: Any = 1, annotations: Any = None) -> None:
     """Sums along one dimension: `out[i] = sum(buffer[i, :])`."""
 
-def reducer_init(reducer: Any, init: Any = ...) -> Any:
+def reducer_init(reducer: Any, init: Any = None) -> None:
     """Starts accumulating into a reducer; every element begins at the neutral value."""
 
-def reducer_update(target: Any, value: Any) -> Any:
+def reducer_update(target: Any, value: Any) -> None:
     """Contributes `value` to one element, once per iteration of the enclosing `T.Parallel`."""
 
-def reinterpret(value: Any, dtype: Any, span: Any = ...) -> Any:
+def reinterpret(value: Any, dtype: Any, span: Any = None) -> Any:
     """The same bits as another dtype of the same width."""
 
-def reshape(src: Any, shape: Any) -> Any:
+def reshape(src: Any, shape: Any) -> Buffer:
     """The same elements in row-major order under another shape; nothing moves."""
 
-def rint(x: Any, span: Any = ...) -> Any:
+def rint(x: Any, span: Any = None) -> Any:
     """Nearest integral value, ties to even."""
 
-def rng_init(seed: Any, seq: Any = ..., off: Any = ..., generator: Any = ...) -> Any:
+def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: Any = 'curandStatePhilox4_32_10_t') -> None:
     """Starts the random number generator of this thread (cuRAND, curand_init)."""
 
 def rng_rand() -> Any:
     """32 random bits (cuRAND, curand); uint32."""
 
-def rng_rand_float(bit: Any = ..., dist: Any = ...) -> Any:
+def rng_rand_float(bit: Any = 32, dist: Any = 'uniform') -> Any:
     """A random float (cuRAND, curand_uniform and curand_normal)."""
 
-def round(x: Any, rounding_mode: Any = ..., span: Any = ...) -> Any:
+def round(x: Any, rounding_mode: Any = 'ties-to-even', span: Any = None) -> Any:
     """Nearest integral value, as a value of the same dtype."""
 
 def rsqrt(x: Any) -> Any:
     """Reciprocal square root."""
 
-def serial(start: Any, stop: Any = ..., step: Any = ..., *, annotations: Any = ...) -> Any:
+def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A sequential loop over `[start, stop)`, or `[0, start)`; `range` is the same."""
 
-def set_max_nreg(reg_count: Any, is_inc: Any) -> Any:
+def set_max_nreg(reg_count: Any, is_inc: Any) -> None:
     """Changes how many registers this warp group has (PTX ISA, setmaxnreg)."""
 
-def shfl_down(value: Any, delta: Any, width: Any = ..., mask: Any = ...) -> Any:
+def shfl_down(value: Any, delta: Any, width: Any = 32, mask: Any = 4294967295) -> Any:
     """The value of the lane `delta` above (PTX ISA, shfl.sync.down)."""
 
-def shfl_sync(value: Any, src_lane: Any, width: Any = ..., mask: Any = ...) -> Any:
+def shfl_sync(value: Any, src_lane: Any, width: Any = 32, mask: Any = 4294967295) -> Any:
     """The value another lane has (PTX ISA, shfl.sync.idx)."""
 
-def shfl_up(value: Any, delta: Any, width: Any = ..., mask: Any = ...) -> Any:
+def shfl_up(value: Any, delta: Any, width: Any = 32, mask: Any = 4294967295) -> Any:
     """The value of the lane `delta` below (PTX ISA, shfl.sync.up)."""
 
-def shfl_xor(value: Any, lane_mask: Any, width: Any = ..., mask: Any = ...) -> Any:
+def shfl_xor(value: Any, lane_mask: Any, width: Any = 32, mask: Any = 4294967295) -> Any:
     """The value of the lane whose number differs in the bits of `lane_mask` (shfl.sync.bfly)."""
 
-def shift_left(x: Any, y: Any, span: Any = ...) -> Any:
+def shift_left(x: Any, y: Any, span: Any = None) -> Any:
     """`x << y`."""
 
-def shift_right(x: Any, y: Any, span: Any = ...) -> Any:
+def shift_right(x: Any, y: Any, span: Any = None) -> Any:
     """`x >> y`; arithmetic for signed, logical for unsigned integers."""
 
 short: Final[DType]
@@ -941,43 +960,43 @@ def sinh(x: Any) -> Any:
 def sqrt(x: Any) -> Any:
     """Square root."""
 
-def stg128(dst: Any, value: Any, pred: Any = ...) -> Any:
+def stg128(dst: Any, value: Any, pred: Any = None) -> None:
     """Writes 128 bits of global memory with one instruction (PTX ISA, st.global)."""
 
-def stg256(dst: Any, value: Any, pred: Any = ...) -> Any:
+def stg256(dst: Any, value: Any, pred: Any = None) -> None:
     """Writes 256 bits of global memory with one instruction (PTX ISA, st.global)."""
 
-def stg32(dst: Any, value: Any, pred: Any = ...) -> Any:
+def stg32(dst: Any, value: Any, pred: Any = None) -> None:
     """Writes 32 bits of global memory with one instruction (PTX ISA, st.global)."""
 
-def stg64(dst: Any, value: Any, pred: Any = ...) -> Any:
+def stg64(dst: Any, value: Any, pred: Any = None) -> None:
     """Writes 64 bits of global memory with one instruction (PTX ISA, st.global)."""
 
-def sts128(dst: Any, value: Any) -> Any:
+def sts128(dst: Any, value: Any) -> None:
     """Writes 128 bits of shared memory with one instruction (PTX ISA, st.shared)."""
 
-def sts32(dst: Any, value: Any) -> Any:
+def sts32(dst: Any, value: Any) -> None:
     """Writes 32 bits of shared memory with one instruction (PTX ISA, st.shared)."""
 
-def sts64(dst: Any, value: Any) -> Any:
+def sts64(dst: Any, value: Any) -> None:
     """Writes 64 bits of shared memory with one instruction (PTX ISA, st.shared)."""
 
 def sub2(x: Any, y: Any) -> Any:
     """X - y, for both lanes of a pair in one instruction."""
 
-def symbolic(name: Any, dtype: Any = ...) -> Any:
+def symbolic(name: Any, dtype: Any = 'int32') -> Any:
     """The old spelling of `T.dynamic`."""
 
-def sync_global() -> Any:
+def sync_global() -> None:
     """Deprecated spelling of `T.sync_grid`."""
 
-def sync_grid() -> Any:
+def sync_grid() -> None:
     """Waits until all threads of all blocks are here; the launch becomes cooperative."""
 
-def sync_threads(barrier_id: Any = ..., arrive_count: Any = ...) -> Any:
+def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
     """Waits until all threads of the block are here (PTX ISA, bar.sync)."""
 
-def sync_warp(mask: Any = ...) -> Any:
+def sync_warp(mask: Any = None) -> None:
     """Waits until the named lanes of the warp are here (PTX ISA, bar.warp.sync)."""
 
 def syncthreads_and(predicate: Any) -> Any:
@@ -995,25 +1014,25 @@ def tan(x: Any) -> Any:
 def tanh(x: Any) -> Any:
     """Hyperbolic tangent."""
 
-def tcgen05_after_thread_sync() -> Any:
+def tcgen05_after_thread_sync() -> None:
     """Orders tcgen05 work after the last barrier (PTX ISA, tcgen05.fence::after_thread_sync)."""
 
-def tcgen05_before_thread_sync() -> Any:
+def tcgen05_before_thread_sync() -> None:
     """Orders tcgen05 work before the next barrier (PTX ISA, tcgen05.fence::before_thread_sync)."""
 
-def tcgen05_cp_warpx4(smem_src: Any, tmem_dst: Any, tmem_col_offset: Any = ..., *, use_2cta: Any = ...) -> Any:
+def tcgen05_cp_warpx4(smem_src: Any, tmem_dst: Any, tmem_col_offset: Any = 0, *, use_2cta: Any = False) -> None:
     """Copies scale factors to tensor memory, for all four warps (PTX ISA, tcgen05.cp .warpx4)."""
 
-def tcgen05_gemm(A: Any, B: Any, C: Any, transpose_A: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., *, mbar: Any, use_2cta: Any = ..., annotations: Any = ...) -> Any:
+def tcgen05_gemm(A: Any, B: Any, C: Any, transpose_A: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, *, mbar: Any, use_2cta: Any = False, annotations: Any = None) -> None:
     """As `T.gemm`, but asynchronous and into tensor memory (PTX ISA, tcgen05.mma)."""
 
-def tcgen05_gemm_blockscaled(A: Any, B: Any, C: Any, SFA_tmem: Any, SFB_tmem: Any, transpose_A: Any = ..., transpose_B: Any = ..., clear_accum: Any = ..., wg_wait: Any = ..., mbar: Any = ..., *, k_start: Any, sf_a_granularity_k: Any, sf_b_granularity_k: Any, use_2cta: Any = ...) -> Any:
+def tcgen05_gemm_blockscaled(A: Any, B: Any, C: Any, SFA_tmem: Any, SFB_tmem: Any, transpose_A: Any = False, transpose_B: Any = False, clear_accum: Any = False, wg_wait: Any = 0, mbar: Any = None, *, k_start: Any, sf_a_granularity_k: Any, sf_b_granularity_k: Any, use_2cta: Any = False) -> None:
     """As `T.gemm_blockscaled`, asynchronous and into tensor memory (PTX ISA, tcgen05.mma)."""
 
-def tcgen05_mma_arrive(mbar: Any, arrive_2cta: Any = ...) -> Any:
+def tcgen05_mma_arrive(mbar: Any, arrive_2cta: Any = False) -> None:
     """Arrives at an mbarrier when the tcgen05 work so far is done (PTX ISA, tcgen05.commit)."""
 
-def tcgen05_sf_warp_transpose(smem_src: Any) -> Any:
+def tcgen05_sf_warp_transpose(smem_src: Any) -> None:
     """Reorders scale factors in shared memory into the order tcgen05.cp expects."""
 
 tfloat32: Final[DType]
@@ -1023,46 +1042,46 @@ tfloat32x32: Final[DType]
 tfloat32x4: Final[DType]
 tfloat32x64: Final[DType]
 tfloat32x8: Final[DType]
-def thread_binding(start: Any, stop: Any = ..., thread: Any = ..., *, annotations: Any = ...) -> Any:
+def thread_binding(start: Any, stop: Any = None, thread: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A loop whose iterations are the threads of one launch axis."""
 
-def thread_return() -> Any:
+def thread_return() -> None:
     """Ends this thread; `return` cannot be used inside device branches."""
 
-def tma_copy(src: Any, dst: Any, *, barrier: Any = ..., cluster_mask: Any = ..., leader_scope_threads: Any = ..., eviction_policy: Any = ..., annotations: Any = ...) -> Any:
+def tma_copy(src: Any, dst: Any, *, barrier: Any = None, cluster_mask: Any = None, leader_scope_threads: Any = None, eviction_policy: Any = None, annotations: Any = None) -> None:
     """Starts a bulk tensor copy (PTX ISA, cp.async.bulk.tensor) and does not wait."""
 
-def tma_load(*args: Any) -> Any:
+def tma_load(*args: Any) -> None:
     """One bulk tensor load by hand (PTX ISA, cp.async.bulk.tensor); `T.tma_copy` is the tile form."""
 
-def tma_store(*args: Any) -> Any:
+def tma_store(*args: Any) -> None:
     """One bulk tensor store by hand (PTX ISA, cp.async.bulk.tensor); `T.tma_copy` is the tile form."""
 
-def tma_store_arrive() -> Any:
+def tma_store_arrive() -> None:
     """Closes a group of bulk stores (PTX ISA, cp.async.bulk.commit_group)."""
 
-def tma_store_wait(count: Any = ..., read: Any = ...) -> Any:
+def tma_store_wait(count: Any = 0, read: Any = True) -> None:
     """Waits until at most `count` groups of bulk stores are in flight (cp.async.bulk.wait_group)."""
 
-def transpose(src: Any, dst: Any, annotations: Any = ...) -> Any:
+def transpose(src: Any, dst: Any, annotations: Any = None) -> None:
     """Copies with the last two dimensions swapped: `dst[..., j, i] = src[..., i, j]`."""
 
-def trunc(x: Any, span: Any = ...) -> Any:
+def trunc(x: Any, span: Any = None) -> Any:
     """X without its fraction."""
 
-def truncdiv(a: Any, b: Any, span: Any = ...) -> Any:
+def truncdiv(a: Any, b: Any, span: Any = None) -> Any:
     """Division rounded toward 0, as C's `/`."""
 
-def truncmod(a: Any, b: Any, span: Any = ...) -> Any:
+def truncmod(a: Any, b: Any, span: Any = None) -> Any:
     """Remainder with the sign of `a`, as C's `%`."""
 
-def tvm_access_ptr(ptype: Any, data: Any, offset: Any, extent: Any, rw_mask: Any = ...) -> Any:
+def tvm_access_ptr(ptype: Any, data: Any, offset: Any, extent: Any, rw_mask: Any = 3) -> Any:
     """A pointer into a buffer by flat offset; `T.access_ptr` is the readable form."""
 
-def tvm_storage_sync(scope: Any = ...) -> Any:
+def tvm_storage_sync(scope: Any = 'shared') -> None:
     """Waits until all threads of the block see the writes to a memory scope."""
 
-def tvm_thread_allreduce(size: Any, value: Any, predicate: Any, destination: Any, *axes: Any, dtype: Any = ...) -> Any:
+def tvm_thread_allreduce(size: Any, value: Any, predicate: Any, destination: Any, *axes: Any, dtype: Any = 'handle') -> None:
     """Combines the values of the threads along axes of the block; all of them get the result."""
 
 uchar: Final[DType]
@@ -1117,72 +1136,69 @@ uint8x4: Final[DType]
 uint8x64: Final[DType]
 uint8x8: Final[DType]
 ulong: Final[DType]
-def unroll(start: Any, stop: Any = ..., step: Any = ..., *, explicit: Any = ..., unroll_factor: Any = ..., annotations: Any = ...) -> Any:
+def unroll(start: Any, stop: Any = None, step: Any = None, *, explicit: Any = False, unroll_factor: Any = None, annotations: Any = None) -> Iterator[Any]:
     """A loop the target unrolls; `explicit` unrolls before planning."""
 
-def use_swizzle(panel_size: Any, order: Any = ..., enable: Any = ...) -> Any:
+def use_swizzle(panel_size: Any, order: Any = 'row', enable: Any = True) -> None:
     """Launches blocks in panels, so that neighbours in time share rows and columns in L2."""
 
 ushort: Final[DType]
-def vectorized(start: Any, stop: Any = ..., *, annotations: Any = ...) -> Any:
+def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A loop emitted as one vector operation; the extent is a constant."""
 
-def view(src: Any, shape: Any = ..., dtype: Any = ..., strides: Any = ...) -> Any:
+def view(src: Any, shape: Any = None, dtype: Any = None, strides: Any = None) -> Buffer:
     """The same bytes under another shape, dtype or strides; nothing moves."""
 
-def wait_wgmma(id: Any) -> Any:
+def wait_wgmma(id: Any) -> None:
     """Waits until at most `id` groups of WGMMA are in flight (PTX ISA, wgmma.wait_group)."""
 
-def warp_reduce_bitand(value: Any, logical_width: Any = ...) -> Any:
+def warp_reduce_bitand(value: Any, logical_width: Any = None) -> Any:
     """Bitwise and over the lanes of a warp, known to all of them."""
 
-def warp_reduce_bitor(value: Any, logical_width: Any = ...) -> Any:
+def warp_reduce_bitor(value: Any, logical_width: Any = None) -> Any:
     """Bitwise or over the lanes of a warp, known to all of them."""
 
-def warp_reduce_bitxor(value: Any, logical_width: Any = ...) -> Any:
+def warp_reduce_bitxor(value: Any, logical_width: Any = None) -> Any:
     """Bitwise exclusive or over the lanes of a warp, known to all of them."""
 
-def warp_reduce_max(value: Any, logical_width: Any = ...) -> Any:
+def warp_reduce_max(value: Any, logical_width: Any = None) -> Any:
     """The largest value of the lanes of a warp, known to all of them."""
 
-def warp_reduce_min(value: Any, logical_width: Any = ...) -> Any:
+def warp_reduce_min(value: Any, logical_width: Any = None) -> Any:
     """The smallest value of the lanes of a warp, known to all of them."""
 
-def warp_reduce_sum(value: Any, logical_width: Any = ...) -> Any:
+def warp_reduce_sum(value: Any, logical_width: Any = None) -> Any:
     """The sum over the lanes of a warp, known to all of them."""
 
-def warpgroup_arrive() -> Any:
+def warpgroup_arrive() -> None:
     """Orders register writes before the next WGMMA (PTX ISA, wgmma.fence)."""
 
-def warpgroup_commit_batch() -> Any:
+def warpgroup_commit_batch() -> None:
     """Closes a group of WGMMA (PTX ISA, wgmma.commit_group)."""
 
-def warpgroup_fence_operand(buffer_or_ptr: Any, offset: Any = ..., num_regs: Any = ..., dtype: Any = ...) -> Any:
+def warpgroup_fence_operand(buffer_or_ptr: Any, offset: Any = 0, num_regs: Any = None, dtype: Any = None) -> None:
     """Keeps accumulator registers in place between WGMMAs."""
 
-def warpgroup_wait(num_mma: Any) -> Any:
+def warpgroup_wait(num_mma: Any) -> None:
     """As `T.wait_wgmma`."""
 
-def wgmma_gemm(A: Any, B: Any, C: Any, transpose_A: Any = ..., transpose_B: Any = ..., policy: Any = ..., clear_accum: Any = ..., annotations: Any = ...) -> Any:
+def wgmma_gemm(A: Any, B: Any, C: Any, transpose_A: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, annotations: Any = None) -> None:
     """As `T.gemm`, but asynchronous WGMMA (PTX ISA, wgmma.mma_async); wait with `T.wait_wgmma`."""
 
-def ws(*warp_group_idx: Any) -> Any:
+def ws(*warp_group_idx: Any) -> _Frame:
     """`with T.ws(0):` the body is for these 128-thread warp groups only."""
 
-def ws_op(op_id: Any) -> Any:
+def ws_op(op_id: Any) -> _Frame:
     """`with T.ws_op(T.WSID("name")):` names statements for a schedule."""
 
 
 __all__ = [
     "And",
     "Buffer",
-    "CONSTANTS",
     "CUDASourceCodeKernel",
     "Cast",
     "ClusterKernel",
     "DType",
-    "FAMILIES",
-    "FUNCTIONS",
     "Fragment",
     "FragmentBuffer",
     "GemmWarpPolicy",
@@ -1198,12 +1214,9 @@ __all__ = [
     "PrimFunc",
     "Ref",
     "Select",
-    "Serial",
     "SharedBuffer",
     "StridedTensor",
     "Tensor",
-    "Unroll",
-    "Vectorized",
     "WSID",
     "WSPipeline",
     "WSRole",
@@ -1276,24 +1289,12 @@ __all__ = [
     "barrier_wait",
     "bf16",
     "bfloat16",
-    "bfloat16x16",
-    "bfloat16x2",
-    "bfloat16x32",
-    "bfloat16x4",
-    "bfloat16x64",
-    "bfloat16x8",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
     "block_rank_in_cluster",
     "bool",
-    "boolx16",
-    "boolx2",
-    "boolx32",
-    "boolx4",
-    "boolx64",
-    "boolx8",
     "call_extern",
     "call_intrin",
     "call_pure_extern",
@@ -1343,110 +1344,20 @@ __all__ = [
     "finalize_reducer",
     "float",
     "float16",
-    "float16x16",
-    "float16x2",
-    "float16x32",
-    "float16x4",
-    "float16x64",
-    "float16x8",
     "float32",
-    "float32x16",
-    "float32x2",
-    "float32x32",
-    "float32x4",
-    "float32x64",
-    "float32x8",
     "float4_e2m1_unpacked",
-    "float4_e2m1_unpackedx16",
-    "float4_e2m1_unpackedx2",
-    "float4_e2m1_unpackedx32",
-    "float4_e2m1_unpackedx4",
-    "float4_e2m1_unpackedx64",
-    "float4_e2m1_unpackedx8",
     "float4_e2m1fn",
-    "float4_e2m1fnx16",
-    "float4_e2m1fnx2",
-    "float4_e2m1fnx32",
-    "float4_e2m1fnx4",
-    "float4_e2m1fnx64",
-    "float4_e2m1fnx8",
     "float64",
-    "float64x16",
-    "float64x2",
-    "float64x32",
-    "float64x4",
-    "float64x64",
-    "float64x8",
     "float6_e2m3fn",
-    "float6_e2m3fnx16",
-    "float6_e2m3fnx2",
-    "float6_e2m3fnx32",
-    "float6_e2m3fnx4",
-    "float6_e2m3fnx64",
-    "float6_e2m3fnx8",
     "float6_e3m2fn",
-    "float6_e3m2fnx16",
-    "float6_e3m2fnx2",
-    "float6_e3m2fnx32",
-    "float6_e3m2fnx4",
-    "float6_e3m2fnx64",
-    "float6_e3m2fnx8",
     "float8_e3m4",
-    "float8_e3m4x16",
-    "float8_e3m4x2",
-    "float8_e3m4x32",
-    "float8_e3m4x4",
-    "float8_e3m4x64",
-    "float8_e3m4x8",
     "float8_e4m3",
     "float8_e4m3b11fnuz",
-    "float8_e4m3b11fnuzx16",
-    "float8_e4m3b11fnuzx2",
-    "float8_e4m3b11fnuzx32",
-    "float8_e4m3b11fnuzx4",
-    "float8_e4m3b11fnuzx64",
-    "float8_e4m3b11fnuzx8",
     "float8_e4m3fn",
     "float8_e4m3fnuz",
-    "float8_e4m3fnuzx16",
-    "float8_e4m3fnuzx2",
-    "float8_e4m3fnuzx32",
-    "float8_e4m3fnuzx4",
-    "float8_e4m3fnuzx64",
-    "float8_e4m3fnuzx8",
-    "float8_e4m3fnx16",
-    "float8_e4m3fnx2",
-    "float8_e4m3fnx32",
-    "float8_e4m3fnx4",
-    "float8_e4m3fnx64",
-    "float8_e4m3fnx8",
-    "float8_e4m3x16",
-    "float8_e4m3x2",
-    "float8_e4m3x32",
-    "float8_e4m3x4",
-    "float8_e4m3x64",
-    "float8_e4m3x8",
     "float8_e5m2",
     "float8_e5m2fnuz",
-    "float8_e5m2fnuzx16",
-    "float8_e5m2fnuzx2",
-    "float8_e5m2fnuzx32",
-    "float8_e5m2fnuzx4",
-    "float8_e5m2fnuzx64",
-    "float8_e5m2fnuzx8",
-    "float8_e5m2x16",
-    "float8_e5m2x2",
-    "float8_e5m2x32",
-    "float8_e5m2x4",
-    "float8_e5m2x64",
-    "float8_e5m2x8",
     "float8_e8m0fnu",
-    "float8_e8m0fnux16",
-    "float8_e8m0fnux2",
-    "float8_e8m0fnux32",
-    "float8_e8m0fnux4",
-    "float8_e8m0fnux64",
-    "float8_e8m0fnux8",
     "floor",
     "floordiv",
     "floormod",
@@ -1493,40 +1404,10 @@ __all__ = [
     "initialize_wgmma_descriptor",
     "int",
     "int16",
-    "int16x16",
-    "int16x2",
-    "int16x32",
-    "int16x4",
-    "int16x64",
-    "int16x8",
     "int32",
-    "int32x16",
-    "int32x2",
-    "int32x32",
-    "int32x4",
-    "int32x64",
-    "int32x8",
     "int4",
-    "int4x16",
-    "int4x2",
-    "int4x32",
-    "int4x4",
-    "int4x64",
-    "int4x8",
     "int64",
-    "int64x16",
-    "int64x2",
-    "int64x32",
-    "int64x4",
-    "int64x64",
-    "int64x8",
     "int8",
-    "int8x16",
-    "int8x2",
-    "int8x32",
-    "int8x4",
-    "int8x64",
-    "int8x8",
     "isfinite",
     "isinf",
     "isnan",
@@ -1640,12 +1521,6 @@ __all__ = [
     "tcgen05_mma_arrive",
     "tcgen05_sf_warp_transpose",
     "tfloat32",
-    "tfloat32x16",
-    "tfloat32x2",
-    "tfloat32x32",
-    "tfloat32x4",
-    "tfloat32x64",
-    "tfloat32x8",
     "thread_binding",
     "thread_return",
     "tma_copy",
@@ -1660,57 +1535,16 @@ __all__ = [
     "tvm_access_ptr",
     "tvm_storage_sync",
     "tvm_thread_allreduce",
+    "types",
     "uchar",
     "uint",
     "uint1",
     "uint16",
-    "uint16x16",
-    "uint16x2",
-    "uint16x32",
-    "uint16x4",
-    "uint16x64",
-    "uint16x8",
-    "uint1x16",
-    "uint1x2",
-    "uint1x32",
-    "uint1x4",
-    "uint1x64",
-    "uint1x8",
     "uint2",
-    "uint2x16",
-    "uint2x2",
-    "uint2x32",
-    "uint2x4",
-    "uint2x64",
-    "uint2x8",
     "uint32",
-    "uint32x16",
-    "uint32x2",
-    "uint32x32",
-    "uint32x4",
-    "uint32x64",
-    "uint32x8",
     "uint4",
-    "uint4x16",
-    "uint4x2",
-    "uint4x32",
-    "uint4x4",
-    "uint4x64",
-    "uint4x8",
     "uint64",
-    "uint64x16",
-    "uint64x2",
-    "uint64x32",
-    "uint64x4",
-    "uint64x64",
-    "uint64x8",
     "uint8",
-    "uint8x16",
-    "uint8x2",
-    "uint8x32",
-    "uint8x4",
-    "uint8x64",
-    "uint8x8",
     "ulong",
     "unroll",
     "use_swizzle",

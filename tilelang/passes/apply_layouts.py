@@ -27,6 +27,7 @@ from tilelang.layout.loops import ordinary
 from tilelang.layout.slots import seen_as
 from tilelang.layout.spread import Spread
 from tilelang.layouts.layout_map import Entry, LaunchLayouts
+from tilelang.nested import nested
 from tilelang.ops import OP_BY_NAME
 from tilelang.passes.context import PassContext
 from tilelang.passes.thread_scope import ThreadScope
@@ -141,7 +142,9 @@ class _Apply(ThreadScope):
         """What was chosen, for who reads it: a layout takes a while to be put into words."""
         choices = self._ctx.choices
         if choices.thorough:
-            choices.chose("layout", f"`{entry.name}`: {entry.short}", entry.span, entry.because)
+            with nested("explain"):
+                text = f"`{entry.name}`: {entry.short}"
+                choices.chose("layout", text, entry.span, entry.because)
 
     def _entry(self, buffer: Any) -> Entry | None:
         known = self._buffers.get((str(buffer.name), from_tir(buffer.span)), [])

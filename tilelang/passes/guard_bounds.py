@@ -16,6 +16,7 @@ from tilelang.ir.spans import TirSpan
 from tilelang.ir.text_expr import ExprText
 from tilelang.ir.tile_op import TileRegion
 from tilelang.ir.visit import collect, uses, with_body
+from tilelang.nested import nested
 from tilelang.passes.context import PassContext
 from tilelang.passes.safe_values import safe_values_of
 from tilelang.passes.scoped import ScopedRewriter
@@ -126,8 +127,11 @@ class _Guard(ScopedRewriter):
 
     def _kept(self, buffer: tirx.Buffer, extent: tirx.Expr, test: Any, span: TirSpan) -> None:
         """Tell of a guard: what could not be proved, and which promise would prove it."""
-        if not self._ctx.choices.thorough:
-            return
+        if self._ctx.choices.thorough:
+            with nested("explain"):
+                self._explain(buffer, extent, test, span)
+
+    def _explain(self, buffer: tirx.Buffer, extent: tirx.Expr, test: Any, span: TirSpan) -> None:
         shown = ExprText().expr(test)
         promise = self._promise(extent, test)
         if promise is not None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 from tilelang.runtime import dynamo
 from tilelang.runtime.inputs import TensorSupplyType
@@ -72,6 +72,29 @@ class TuneSettings:
     unused: Mapping[str, Any] = field(default_factory=dict)
 
 
+@overload
+def autotune(func: JitFunction, *, configs: Configs) -> TunedFunction: ...
+@overload
+def autotune(
+    func: None = None,
+    *,
+    configs: Configs,
+    warmup: float = 25,
+    rep: float = 100,
+    timeout: float = 100,
+    supply_type: TensorSupplyType = TensorSupplyType.Auto,
+    ref_prog: Callable[..., Any] | None = None,
+    supply_prog: Callable[..., Sequence[Any]] | None = None,
+    rtol: float = 1e-2,
+    atol: float = 1e-2,
+    max_mismatched_ratio: float = 0.01,
+    skip_check: bool = False,
+    manual_check_prog: Callable[..., Any] | None = None,
+    cache_input_tensors: bool = False,
+    do_not_specialize: Sequence[str] | None = None,
+    early_stop: bool = False,
+    early_stop_factor: float = 2.0,
+) -> Callable[[JitFunction], TunedFunction]: ...
 def autotune(
     func: Any = None,
     *,

@@ -13,7 +13,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from tilelang.emulator.settings import emulator_of
 from tilelang.language.primfunc import PrimFunc
@@ -35,6 +35,21 @@ from tilelang_diagnostics import CompileError, diagnose, error_for, with_article
 from tilelang_diagnostics.model import Diagnostic
 
 
+@overload
+def jit(func: Callable[..., Any] | PrimFunc) -> JitFunction: ...
+@overload
+def jit(
+    func: None = None,
+    *,
+    out_idx: OutIdx = None,
+    target: Any = None,
+    target_host: Any = None,
+    execution_backend: Any = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: str | None = None,
+    compile_flags: Iterable[str] | str | None = None,
+) -> Callable[[Callable[..., Any] | PrimFunc], JitFunction]: ...
 def jit(
     func: Callable[..., Any] | PrimFunc | None = None,
     *,

@@ -42,7 +42,8 @@ _FILE = click.Path(path_type=Path)
 @kernel_argument
 @set_option
 @target_option
-@click.option("--pass", "passes", multiple=True, metavar="NAME", help="Only this pass, or one inside of it: tidy/decide; repeatable.")
+@click.option("--pass", "passes", multiple=True, metavar="NAME",
+              help="Only this pass, or one inside of it (tidy/decide); repeatable.")  # fmt: skip
 @click.option("--only-changed", "--changed", "changed", is_flag=True,
               help="Only passes that changed something.")  # fmt: skip
 @click.option("--grep", type=_Pattern(), metavar="REGEX",

@@ -230,13 +230,14 @@ class Trace:
         found: list[tuple[Step, Step]] = []
         for before, after in self.pairs:
             found.append((before, after))
-            found += _nested(before, after, after.name, after.inner)
+            found += inside(before, after, after.name, after.inner)
         return tuple(found)
 
 
-def _nested(
+def inside(
     before: Step, around: Step, name: str, inner: tuple[Inner, ...]
 ) -> Iterator[tuple[Step, Step]]:
+    """The pairs of what ran inside of `around` and made a program, from `before` on."""
     for one in inner:
         if not one.lines:
             continue
@@ -245,5 +246,5 @@ def _nested(
             one.resident,
         )  # fmt: skip
         yield before, after
-        yield from _nested(before, around, after.name, one.inner)
+        yield from inside(before, around, after.name, one.inner)
         before = after

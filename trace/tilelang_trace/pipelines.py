@@ -26,12 +26,12 @@ Kind = Literal["copy", "gemm"]
 _LOOP: Final = re.compile(r"(\s*)for (\w+) in T\.Pipelined\((.*)\):")
 _STAGES: Final = re.compile(r"num_stages=(?:'(auto)'|(\d+))")
 _SHARED: Final = re.compile(r"\s*(\w+) = T\.alloc_shared\(")
-_VERSIONS: Final = re.compile(r"\s*(\w+) = T\.alloc_shared\(.*\btl\.versions=(\d+)")
 _COPY: Final = re.compile(r"\s*T\.(?:tma_)?copy\((\w+)(\[.*\])?, (\w+)(?:\[|,|\))")
 _STORE: Final = re.compile(r"\s*(\w+)\[.*?\] = (?:T\.cast\()?(\w+)\[")
 _GEMM: Final = re.compile(r"\s*T\.(?:wgmma_|tcgen05_)?gemm\(")
 _TENSOR: Final = re.compile(r"(\w+): T\.(?:Strided)?Tensor\(")
 _MADE: Final = re.compile(r"\s*(\w+) = T\.(?:empty|alloc_global)\(")
+_SCOPES: Final = ("shared", "shared.dyn")
 _ASYNC: Final = ("cp.async", "tma")
 _REASONS: Final = ("TL508", "TL507", "TL505", "TL506", "TL513", "TL606", "TL401", "TL406")
 
@@ -84,7 +84,7 @@ def pipelines(trace: Trace) -> tuple[Pipeline, ...]:
     if not trace.steps:
         return ()
     first = trace.steps[0]
-    tensors, shared = _memory(first.lines)
+    tensors, shared = _memory(first)
     counts, where = _counted(trace)
     depths = _versions(trace.steps)
     found = []
@@ -106,11 +106,11 @@ def pipelines(trace: Trace) -> tuple[Pipeline, ...]:
     return tuple(found)
 
 
-def _memory(lines: Iterable[Line]) -> tuple[set[str], set[str]]:
+def _memory(step: Step) -> tuple[set[str], set[str]]:
     """Names of tensors, and of tiles in shared memory."""
-    tensors: set[str] = set()
-    shared: set[str] = set()
-    for line in lines:
+    tensors = {s.name for s in step.symbols if s.scope == "global"}
+    shared = {s.name for s in step.symbols if s.scope in _SCOPES}
+    for line in step.lines:
         if line.text.startswith("def "):
             tensors |= set(_TENSOR.findall(line.text))
         if (made := _MADE.match(line.text)) is not None:
@@ -188,10 +188,8 @@ def _versions(steps: Sequence[Step]) -> dict[str, int]:
     for step in steps:
         if step.name != "pipeline_loops":
             continue
-        found = {}  # of the last attempt
-        for line in step.lines:
-            if (match := _VERSIONS.match(line.text)) is not None:
-                found[match[1]] = int(match[2])
+        # Of the last attempt.
+        found = {s.name: int(n) for s in step.symbols for key, n in s.said if key == "versions"}
     return found
 
 

@@ -136,10 +136,11 @@ class Recorder:
     def ended(self, name: str, seconds: float, result: Any = None) -> None:
         """Part of the watch protocol."""
         started = time.perf_counter()
+        told = started - self._frames[-1].started < seconds / 2  # by itself, after it ran
         inner, recording = self._end()
         seconds -= recording
         if self._frames:
-            self._ended_within(name, seconds, result, inner)
+            self._ended_within(name, seconds, result, inner, told)
             self.spent += time.perf_counter() - started
             return
         self._part(Part(name, seconds, phase_of(name), len(self.steps), _resident(), inner))
@@ -244,10 +245,12 @@ class Recorder:
         return tuple(frame.inner), self.spent - frame.spent
 
     def _ended_within(
-        self, name: str, seconds: float, result: Any, inner: tuple[Inner, ...]
+        self, name: str, seconds: float, result: Any, inner: tuple[Inner, ...], told: bool
     ) -> None:
         around = self._frames[-1]
         start = time.perf_counter() - around.started - (self.spent - around.spent) - seconds
+        if told:
+            start = sum(one.seconds for one in around.inner)
         lines = () if result is None else self._lines(result)
         made = Inner(name, seconds, max(0.0, start), _resident(), lines, inner)
         around.inner.append(made)

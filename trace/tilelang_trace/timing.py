@@ -20,7 +20,7 @@ from tilelang_trace.model import Inner, Part, Step, Trace
 from tilelang_trace.terminal import duration, plain
 
 _BAR: Final = 30
-_SHOWN: Final = 200  # what takes less than this part of all is left out of the table, inside of others
+_SHOWN: Final = 200  # inside of others, the table leaves out what takes less than this part of all
 _GROWN: Final = 1 << 17  # bytes that are worth a column
 
 

@@ -37,6 +37,8 @@ class Request:
     uri: str = ""
     positions: tuple[tuple[int, int], ...] = ()  # of a request about several
     workspace: Workspace = field(default_factory=Workspace)
+    only: tuple[str, ...] = ()  # kinds of code actions, empty: all
+    project: tuple[str, str] | None = None  # its pyproject.toml, and what that says
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,11 @@ def _place(diagnostic: Diagnostic, path: str) -> tuple[Span, list[Related]]:
     return shown, [Related(span, diagnostic.label or diagnostic.message)]
 
 
+def line_here(diagnostic: Diagnostic, path: str) -> int:
+    """The line of the file `path` that a finding is shown in; 0 for one that has no place."""
+    return 0 if diagnostic.span is None else _place(diagnostic, path)[0].line
+
+
 def _message(diagnostic: Diagnostic) -> str:
     lines = [diagnostic.message]
     if diagnostic.label and diagnostic.label not in diagnostic.message:

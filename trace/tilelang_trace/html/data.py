@@ -4,7 +4,8 @@
     spans     [[file, line, column, end line, end column]]
     texts     [text], colours [runs]       every distinct line
     documents [{"t": [text], "s": [span or -1], "o": {line: [spans of calls]}}]
-    steps     [{name, phase, seconds, …, document, "rows": [[sign, old, new, count, words…]]}]
+    steps     [{name, depth, phase, seconds, …, document,
+                "rows": [[sign, old, new, count, words…]]}]       inner ones after what is around
     codes     [{kind, language, note, document}]
     layouts, timeline, resources, pipelines, remarks
 
@@ -23,7 +24,7 @@ from rich.text import Text
 
 from tilelang_diagnostics import Diagnostic, Span
 from tilelang_trace.html.colour import colours
-from tilelang_trace.model import Line, Step, Trace
+from tilelang_trace.model import Line, Step, Trace, inside
 from tilelang_trace.pipelines import pipeline_text, pipelines
 from tilelang_trace.structure import Match, structure, word_changes
 from tilelang_trace.timing import entries
@@ -39,7 +40,7 @@ def page_data(trace: Trace) -> Json:
         for name, text in trace.sources
     ]
     tables.files = {name: n for n, (name, _) in enumerate(trace.sources)}
-    steps = [_step(trace, n, tables) for n in range(len(trace.steps))]
+    steps = _steps(trace, tables)
     codes = [
         {"kind": c.kind, "language": c.language, "note": c.note,
          "document": tables.document(c.lines, c.language)}
@@ -126,17 +127,34 @@ class _Tables:
         return self._text_numbers.setdefault((text, language), len(self._text_numbers))
 
 
-def _step(trace: Trace, number: int, tables: _Tables) -> Json:
-    step = trace.steps[number]
-    before = trace.steps[number - 1] if number else None
-    if before is not None and before.attempt != step.attempt:
-        before = None
+def _steps(trace: Trace, tables: _Tables) -> list[Json]:
+    """Every pass, each with those inside of it behind it."""
+    out: list[Json] = []
+    before: tuple[int, Step] | None = None
+    for step in trace.steps:
+        if before is not None and before[1].attempt != step.attempt:
+            before = None
+        here = len(out), step
+        out.append(_step(before, step, tables))
+        if before is not None:
+            numbers = {id(before[1]): before[0]}
+            for old, new in inside(before[1], step, step.name, step.inner):
+                numbers[id(new)] = len(out)
+                out.append(_step((numbers[id(old)], old), new, tables))
+        before = here
+    return out
+
+
+def _step(earlier: tuple[int, Step] | None, step: Step, tables: _Tables) -> Json:
+    number, before = (-1, None) if earlier is None else earlier
     found: Json = {
-        "name": step.name, "phase": step.phase, "seconds": step.seconds, "reason": step.reason,
+        "name": step.name, "depth": step.name.count("/"), "phase": step.phase,
+        "seconds": step.seconds, "reason": step.reason,
         "resident": step.resident, "attempt": step.attempt,
         "document": tables.document(step.lines, "python"),
         "decisions": [
-            {"kind": d.kind, "text": d.text, "why": d.why, "span": tables.span(d.span),
+            {"kind": d.kind, "text": d.text, "why": d.why, "said": d.said,
+             "span": tables.span(d.span),
              "rejected": [list(r) for r in d.rejected],
              "places": [[tables.span(span), text] for span, text in d.places]}
             for d in step.decisions
@@ -151,7 +169,7 @@ def _step(trace: Trace, number: int, tables: _Tables) -> Json:
         rows = list(_rows(before, step))
         signs = [row[0] for row in rows]
         found |= {
-            "before": number - 1, "rows": rows,
+            "before": number, "rows": rows,
             "counts": [sum(s in "+*" for s in signs), sum(s in "-*" for s in signs),
                        signs.count(">"), signs.count("~")],
             "summary": structure(before, step).summary() if before.text != step.text else "",
@@ -198,8 +216,8 @@ def _left(n: int, old: dict[int, Match]) -> list[Any]:
 def _timeline(trace: Trace) -> list[Json]:
     return [
         {"name": e.name, "phase": e.phase, "start": e.start, "seconds": e.seconds,
-         "resident": e.resident, "changed": e.changed}
-        for e in entries(trace)
+         "resident": e.resident, "changed": e.changed, "depth": e.depth, "grown": e.grown}
+        for e in entries(trace, inner=True)
     ]  # fmt: skip
 
 

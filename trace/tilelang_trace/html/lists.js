@@ -47,10 +47,21 @@ function diffEntries(step, side, opened) {
   if (!step.rows) return now.map((entry) => ({ ...entry, sign: " " }));
   const then = entriesOf(trace.steps[step.before].document);
   const out = [];
-  const blank = (cls) => ({ text: "", n: undefined, sign: " ", cls, span: -1, others: [] });
+  const blank = { text: "", n: undefined, sign: " ", cls: "gap", span: -1, others: [] };
+  // What goes and what comes between two kept lines: beside each other, or one after the other.
+  const lefts = [], rights = [];
+  const flush = () => {
+    if (side === "both") out.push(...lefts, ...rights);
+    else {
+      const mine = side === "old" ? lefts : rights;
+      for (let n = 0; n < Math.max(lefts.length, rights.length); n++) out.push(mine[n] || { ...blank, change: true });
+    }
+    lefts.length = rights.length = 0;
+  };
   step.rows.forEach((row, position) => {
     const [sign, old, fresh, count, gone, come] = row;
     if (sign === "=") {
+      flush();
       const first = position === 0 ? 0 : CONTEXT, last = position === step.rows.length - 1 ? 0 : CONTEXT;
       const folded = !opened.has(position) && count > first + last + 1;
       for (let n = 0; n < count; n++) {
@@ -67,15 +78,14 @@ function diffEntries(step, side, opened) {
     }
     const left = old >= 0 ? { ...then[old], sign: sign === "<" ? "<" : "-", cls: CLASSES[sign === "*" ? "-" : sign], words: gone } : null;
     const right = fresh >= 0 ? { ...now[fresh], sign: sign === "*" ? "+" : sign, cls: CLASSES[sign], words: come } : null;
-    if (side === "both") {
-      if (left && sign !== "~") out.push({ ...left, change: true });
-      if (right) out.push({ ...right, change: true });
-    } else {
-      const mine = side === "old" ? left : right;
-      if (mine && sign === "~" && side === "old") mine.sign = "~";
-      out.push(mine ? { ...mine, change: true } : { ...blank(CLASSES[sign] && "gap"), change: true });
-    }
+    if (left && sign === "~") left.sign = "~";
+    const paired = left && right;
+    if (paired) flush();
+    if (left && !(sign === "~" && side === "both")) lefts.push({ ...left, change: true });
+    if (right) rights.push({ ...right, change: true });
+    if (paired) flush();
   });
+  flush();
   return out;
 }
 

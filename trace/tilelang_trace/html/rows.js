@@ -18,6 +18,7 @@ function make(tag, properties, ...children) {
 
 // Parts of a line: its colours, with the words that differ marked.
 function paintLine(into, text, runs, words) {
+  const indent = text.length - text.trimStart().length;
   const cuts = [];
   let at = 0;
   for (const found of (runs || "").matchAll(/([a-z_])(\d+)/g)) {
@@ -28,6 +29,7 @@ function paintLine(into, text, runs, words) {
   const edges = new Set([0, text.length]);
   for (const [start, end] of cuts) edges.add(start).add(end);
   for (const [start, end] of words || []) edges.add(start).add(end);
+  if (indent) edges.add(indent);
   const points = [...edges].filter((p) => p <= text.length).sort((a, b) => a - b);
   let cut = 0;
   for (let n = 0; n + 1 < points.length; n++) {
@@ -36,6 +38,7 @@ function paintLine(into, text, runs, words) {
     const colour = cut < cuts.length && cuts[cut][0] <= start ? cuts[cut][2] : null;
     const marked = (words || []).some(([a, b]) => a <= start && end <= b);
     const part = text.slice(start, end);
+    if (end <= indent && !marked) { into.append(make("span", { class: "indent" }, part)); continue; }
     if (!colour && !marked) { into.append(part); continue; }
     into.append(make(marked ? "mark" : "span", { class: colour || null }, part));
   }

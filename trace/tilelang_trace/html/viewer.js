@@ -110,9 +110,9 @@ const app = {
 
   isListed(step) {
     const { changed, phase, q } = this.state;
-    if (changed && !step.rows && step.id !== "emit") return false;
+    if ((changed || step.depth) && !step.rows && step.id !== "emit") return false;
     if (phase && step.phase !== phase) return false;
-    return !q || search.test(step.name) || hitsIn(step.document) > 0 || step.decisions.some((d) => search.test(d.text));
+    return !q || search.test(step.name) || hitsIn(step.document) > 0 || step.decisions.some((d) => search.test(d.said));
   },
 
   passes() {
@@ -121,7 +121,7 @@ const app = {
     let phase = null, listed = 0, hits = 0;
     trace.steps.forEach((step, n) => {
       if (!this.isListed(step)) return;
-      listed++;
+      if (!step.depth) listed++;
       const found = hitsIn(step.document);
       hits += found;
       const title = step.attempt ? `${step.phase}, attempt ${step.attempt + 1}` : step.phase;
@@ -129,11 +129,11 @@ const app = {
       const bar = make("span", { class: "bar" });
       bar.style.transform = `scaleX(${step.seconds / longest})`;
       nodes.push(make("li", {}, make("button", {
-        type: "button", class: `pass${step.rows ? "" : " same"}`, "aria-current": n === this.state.pass ? "true" : null,
+        type: "button", class: `pass${step.rows ? "" : " same"}${step.depth ? " inner" : ""}`, "aria-current": n === this.state.pass ? "true" : null,
         "data-pass": step.id, onclick: () => this.open({ pass: n, view: this.state.view === "columns" ? "columns" : "diff" }),
       }, make("span", { class: "mark", "aria-hidden": "true" }, step.rows ? "●" : "○"),
-        make("span", { class: "name" }, step.name), make("span", { class: "time" }, duration(step.seconds)),
-        make("span", { class: "what" }, found && search.hits ? `${found} hits · ${step.summary || "no change"}` : step.summary || "no change"), bar)));
+        make("span", { class: "name", title: step.depth ? step.name : null }, step.name.split("/").pop()), make("span", { class: "time" }, duration(step.seconds)),
+        make("span", { class: "what" }, [found && search.hits ? `${found} hits` : "", step.rows ? step.summary || "places changed" : ""].filter(Boolean).join(" · ")), bar)));
     });
     if (trace.failure) nodes.push(make("li", {}, make("button", { type: "button", class: "pass failed", onclick: () => this.open({ view: "summary" }) },
       make("span", { class: "mark" }, "✗"), make("span", { class: "name" }, trace.failure.step), make("span", {}, ""),
@@ -141,7 +141,7 @@ const app = {
     $("passes").replaceChildren(...nodes);
     const current = $("passes").querySelector("[aria-current]");
     if (current) current.scrollIntoView({ block: "nearest" });
-    const total = trace.steps.length;
+    const total = trace.steps.filter((step) => !step.depth).length;
     $("found").textContent = this.state.q ? `${hits} lines in ${listed} of ${total} passes` : `${listed} of ${total} passes`;
   },
 
@@ -194,6 +194,7 @@ const KEYS = [
   ["1 – 5", "views", Object.fromEntries(VIEWS.map((v, n) => [String(n + 1), () => app.open({ view: v.id })]))],
   ["s", "inline or side by side", { s: () => app.open({ mode: app.state.mode === "split" ? "inline" : "split" }) }],
   ["x", "unchanged lines too", { x: () => app.toggleGaps() }],
+  ["b", "hide the list of passes", { b: () => { document.body.classList.toggle("wide"); app.lists.forEach((l) => l.draw()); } }],
   ["c", "changed passes only", { c: () => $("only-changed").click() }],
   ["↑ ↓ Enter", "lines of a list; light what belongs to one", {}],
   ["y", "copy the text", { y: () => $("copy").click() }],

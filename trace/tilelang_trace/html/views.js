@@ -22,10 +22,21 @@ function stepBar(step, extra) {
     make("span", { class: "reason", title: step.reason }, step.reason), ...extra);
 }
 
+// Names between backquotes as code.
+function marked(text) {
+  return text.split("`").map((part, n) => (n % 2 ? make("code", {}, part) : part)).filter((part) => part !== "");
+}
+
+// What the assembler is told of places stands in the columns beside it.
+const NOISE = /^\s*(\.loc\b|\/\/ (begin|end) inline asm|\/\/ *$|$)/;
+
 function decisionList(step) {
   if (!step.decisions.length) return null;
   return make("ul", { class: "decisions", "aria-label": "Decisions of this pass" }, ...step.decisions.map((d) =>
-    make("li", {}, make("b", {}, `${d.kind}: `), place(d.span), d.text, d.why ? ` (${d.why})` : "")));
+    make("li", {}, make("b", {}, d.kind), make("span", {}, place(d.span)),
+      make("div", {}, ...marked(d.text), d.why ? make("span", { class: "why" }, " (", ...marked(d.why), ")") : "",
+        ...d.places.map(([span, text]) => make("span", { class: "why" }, " · ", place(span), " ", ...marked(text))),
+        ...d.rejected.map(([way, why]) => make("div", { class: "why" }, make("em", {}, `not ${way}`), ": ", ...marked(why)))))));
 }
 
 function symbolTable(step) {
@@ -78,10 +89,10 @@ function columnsView(main) {
     { id: "ir", title: `IR after ${step.id}`, rows: () => entriesOf(step.document) },
     ...trace.codes.map((code) => ({
       id: code.kind, title: code.kind === "source" ? `${code.language} source` : names[code.kind],
-      note: code.note, rows: () => entriesOf(code.document),
+      note: code.note, rows: () => entriesOf(code.document).filter((e) => code.kind !== "ptx" || !NOISE.test(e.text)),
     })),
   ];
-  const columns = make("div", { class: "columns" });
+  const columns = make("div", { class: "columns tight" });
   const lists = [];
   for (const column of all) {
     const list = new Rows(column.title, column.rows(), events(column.id));
@@ -108,19 +119,20 @@ function columnsView(main) {
 }
 
 function layoutsView(main) {
-  const body = make("div", { class: "scroll", tabindex: 0 });
+  const body = make("div", { class: "scroll layouts", tabindex: 0 });
   if (!trace.layouts.length) body.append(make("p", { class: "empty" }, "No layouts were inferred for this target."));
   for (const found of trace.layouts) {
     const shape = found.shape.length ? `(${found.shape.join(", ")})` : "";
     const what = found.kind === "loop" ? `loop ${shape}` : `${found.kind} ${found.dtype}${shape}`;
     const picture = found.drawing
-      ? make("details", {}, make("summary", {}, "drawing"), make("img", {
+      ? make("details", { open: found.kind !== "loop" }, make("summary", {}, "drawing"), make("img", {
         alt: `${found.name}: ${found.short}`, loading: "lazy",
         src: `data:image/svg+xml;utf8,${encodeURIComponent(found.drawing)}`,
       })) : null;
     body.append(make("section", { class: "layout" }, make("h3", {}, `${found.name}  `, place(found.span)),
       make("div", {}, what, found.cost ? ` · ${found.cost}` : ""), make("pre", {}, found.short),
-      found.why ? make("details", {}, make("summary", {}, "why"), make("pre", {}, found.why)) : null, picture));
+      found.why ? make("p", { class: "why" }, (found.why.split("\n")[1] || found.why).trim()) : null,
+      found.why.includes("\n") ? make("details", {}, make("summary", {}, "all steps"), make("pre", {}, found.why)) : null, picture));
   }
   main.append(body);
   return [];
@@ -128,33 +140,41 @@ function layoutsView(main) {
 
 function timelineView(main) {
   const body = make("div", { class: "scroll", tabindex: 0 });
-  const total = trace.timeline.reduce((sum, e) => sum + e.seconds, 0) || 1;
+  const total = trace.timeline.reduce((sum, e) => sum + (e.depth ? 0 : e.seconds), 0) || 1;
   const phases = [...new Set(trace.timeline.map((e) => e.phase))];
+  const deepest = (own) => Math.max(...own.map((e) => e.depth));
   const chart = make("div", { class: "flame", role: "list", "aria-label": "Times of passes, in order" });
   for (const phase of phases) {
     const own = trace.timeline.filter((e) => e.phase === phase);
-    const spent = own.reduce((sum, e) => sum + e.seconds, 0);
+    const spent = own.reduce((sum, e) => sum + (e.depth ? 0 : e.seconds), 0);
     chart.append(make("div", {}, `${phase}  ${duration(spent)}`));
     const line = make("div", { class: "bar" });
+    line.style.height = `${20 * (deepest(own) + 1)}px`;
     for (const entry of own) {
       const step = trace.steps.findIndex((s) => s.name === entry.name);
+      // What takes less than a pixel inside of others is in the table.
+      if (entry.depth && entry.seconds / total < 0.001) continue;
       const bar = make("button", {
-        type: "button", role: "listitem", class: entry.changed ? "changed" : "",
+        type: "button", role: "listitem", class: entry.depth ? "within" : entry.changed ? "changed" : "",
         title: `${entry.name}  ${duration(entry.seconds)}${entry.changed ? ", changed the program" : ""}`,
         onclick: () => { if (step >= 0) app.open({ view: "diff", pass: step }); },
-      }, entry.name);
+      }, entry.seconds / total > 0.03 ? entry.name : "");
+      bar.setAttribute("aria-label", `${entry.name}, ${duration(entry.seconds)}`);
       bar.style.left = `${(100 * entry.start) / total}%`;
       bar.style.width = `${(100 * entry.seconds) / total}%`;
+      bar.style.top = `${20 * entry.depth}px`;
       line.append(bar);
     }
     chart.append(line);
   }
-  const rows = [...trace.timeline].sort((a, b) => b.seconds - a.seconds).map((e) => make("tr", {},
-    make("td", {}, e.name), make("td", {}, e.phase), make("td", { class: "num" }, duration(e.seconds)),
+  const shown = trace.timeline.filter((e) => !e.depth || e.seconds / total > 0.005);
+  const rows = shown.sort((a, b) => b.seconds - a.seconds).map((e) => make("tr", { class: e.depth ? "within" : null },
+    make("td", {}, e.depth ? "↳ " : "", e.name), make("td", {}, e.phase), make("td", { class: "num" }, duration(e.seconds)),
     make("td", { class: "num" }, `${((100 * e.seconds) / total).toFixed(1)}%`),
-    make("td", { class: "num" }, e.resident ? `${(e.resident / 2 ** 20).toFixed(0)} MB` : "")));
+    make("td", { class: "num" }, e.resident ? `${(e.resident / 2 ** 20).toFixed(0)} MB` : ""),
+    make("td", { class: "num" }, Math.abs(e.grown) >= 2 ** 17 ? `${e.grown > 0 ? "+" : "−"}${(Math.abs(e.grown) / 2 ** 20).toFixed(1)} MB` : "")));
   body.append(make("h2", {}, `Times: ${duration(total)}`), chart, make("h2", {}, "Slowest first"),
-    make("table", {}, make("thead", {}, make("tr", {}, ...["pass", "phase", "time", "share", "memory after"].map((t) => make("th", { scope: "col" }, t)))),
+    make("table", {}, make("thead", {}, make("tr", {}, ...["pass", "phase", "time", "share", "memory after", "grown by"].map((t) => make("th", { scope: "col" }, t)))),
       make("tbody", {}, ...rows)));
   main.append(body);
   return [];

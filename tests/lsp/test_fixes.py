@@ -1,0 +1,92 @@
+"""Each fix that is offered for a finding makes it go away, and nothing else wrong.
+
+The kernels are those of the pages of the codes, and of the complaints.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.complaints.cases import CASES
+from tests.lsp.asking import PATH, request_for
+from tests.support.markers import kernel_text
+from tilelang_diagnostics import CATALOGUE, Applicability, Diagnostic, apply_edits, page
+from tilelang_lsp.analysis import analyse
+from tilelang_lsp.features.code_actions import code_actions, fixes_of
+from tilelang_lsp.model import Analysis
+from tilelang_lsp.options import Options
+
+PAGES = tuple(
+    p for p in (page(row.code) for row in CATALOGUE) if p.kind == "kernel"
+)  # fmt: skip
+KERNELS: dict[str, tuple[str, Options]] = {
+    p.code: (p.failing.text, Options(targets=(p.failing.options["target"],)
+                                     if "target" in p.failing.options else ()))
+    for p in PAGES
+} | {
+    f"complaint {c.number} {c.about}": (
+        kernel_text(c.wrong),
+        Options(dict(c.options.get("values", {})),
+                (c.options["target"],) if "target" in c.options else ()),
+    )
+    for c in CASES
+}  # fmt: skip
+# Codes whose finding has a fix in the kernel of its page.
+FIXED = (
+    "TL110", "TL111", "TL112", "TL117", "TL118", "TL119", "TL146", "TL149", "TL155", "TL163",
+    "TL185", "TL186", "TL223", "TL227", "TL231", "TL232", "TL234", "TL244", "TL507",
+    "TL512",
+)  # fmt: skip
+
+
+def errors(analysis: Analysis) -> Counter[str]:
+    return Counter(d.code for d in analysis.diagnostics if d.severity.value in ("error", "warning"))
+
+
+def found_of(analysis: Analysis, code: str) -> list[Diagnostic]:
+    return [d for d in analysis.diagnostics if d.code == code]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_after_each_fix_it_is_gone(name: str) -> None:
+    text, options = KERNELS[name]
+    before = analyse(text, PATH, options)
+    request = request_for(before)
+    for diagnostic in before.diagnostics:
+        for number, fix in enumerate(fixes_of(request, diagnostic)):
+            after = analyse(apply_edits(text, fix.edits), PATH, options)
+            assert after.complete, fix.title
+            left, had = len(found_of(after, diagnostic.code)), len(
+                found_of(before, diagnostic.code)
+            )  # fmt: skip
+            # A second suggestion for a name may lead elsewhere; the first is the best.
+            if number == 0 or fix.applicability is Applicability.SAFE:
+                assert left < had, fix.title
+                assert sum(errors(after).values()) < sum(errors(before).values()) or not errors(
+                    before
+                ), fix.title
+
+
+@pytest.mark.parametrize("code", FIXED)
+def test_these_have_one(code: str) -> None:
+    text, options = KERNELS[code]
+    analysis = analyse(text, PATH, options)
+    request = request_for(analysis)
+    assert any(fixes_of(request, d) for d in found_of(analysis, code))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_after_all_safe_ones_no_such_finding_is_left(name: str) -> None:
+    text, options = KERNELS[name]
+    before = analyse(text, PATH, options)
+    request = replace(request_for(before), only=("source.fixAll",))
+    actions = code_actions(request)
+    safe = [d for d in before.diagnostics
+            if any(f.applicability is Applicability.SAFE for f in fixes_of(request, d))]  # fmt: skip
+    assert len(actions) == (1 if safe else 0)
+    for action in actions:
+        after = analyse(apply_edits(text, action.edits), PATH, options)
+        assert sum(errors(after).values()) < sum(errors(before).values())
