@@ -77,7 +77,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def _find(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"tilelang.{name}")
     where = _NAMES.get(name)
@@ -88,6 +88,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'tilelang' has no attribute {name!r}{hint}")
     value = globals()[name] = getattr(importlib.import_module(where), name)
     return value
+
+
+if not TYPE_CHECKING:  # a type checker that sees it takes every name to be there
+    __getattr__ = _find
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from tilelang.backends import backend_for
 from tilelang.checks import check_for_target
 from tilelang.choices import Choices, Note
 from tilelang.codegen.artifacts import Artifact
-from tilelang.options import CompileOptions, make_options
+from tilelang.options import CompileOptions, PassConfigKey, make_options
 from tilelang.program.stmt import Function
 from tilelang.target import Target
 from tilelang.watching import Watch, part, watched
@@ -105,7 +105,8 @@ def _lowered(
         from tilelang.layouts.infer import infer_layouts
 
         with part("infer_layouts", observers) as made:
-            context.layouts = infer_layouts(function, target)
+            warps_only = bool(context.options[PassConfigKey.TL_DISABLE_WGMMA])
+            context.layouts = infer_layouts(function, target, not warps_only)
             made.append(context.layouts)
     with part("check", observers):
         context.remarks += check_for_target(function, str(target))

@@ -127,6 +127,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(_K.TL_EMIT_LINE_DIRECTIVES, False, "write #line into generated source, for debuggers"),
     Option(_K.TL_DEVICE_COMPILE_FLAGS, (), "further flags for the device compiler"),
     Option(_K.TL_PTXAS_REGISTER_USAGE_LEVEL, 5, "ptxas --register-usage-level"),
+    Option(_K.TL_DISABLE_WGMMA, False, "T.gemm by mma.sync instead of warp-group instructions"),
     # Checks that are silent about every correct kernel always run.
     _accepted(_K.TL_DISABLE_DATA_RACE_CHECK, True, "do not look for races in T.Parallel"),
     _accepted(_K.TL_DISABLE_BUFFER_INIT_CHECK, False, "do not warn of reads before writes"),
@@ -148,7 +149,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     _accepted(_K.TL_ENABLE_LOWER_LDGSTG, False, "explicit global load and store instructions"),
     _accepted(_K.TL_ENABLE_LOWER_LDGSTG_PREDICATED, False, "the same, with predicates"),
     _accepted(_K.TL_DISABLE_VECTORIZE_256, False, "vectors of at most 128 bits"),
-    _accepted(_K.TL_DISABLE_WGMMA, False, "mma.sync instead of warp-group instructions"),
     _accepted(_K.TL_DISABLE_SHUFFLE_ELECT, False, "no elect.sync"),
     _accepted(_K.TL_ENABLE_PTXAS_VERBOSE_OUTPUT, False, "print what ptxas reports"),
     _accepted(_K.TIR_USE_ASYNC_COPY, True, "asynchronous copies in pipelines"),

@@ -46,6 +46,10 @@ class Client:
                     self.adapt_completion(item)
             case lsp.WorkspaceEdit():
                 return self.adapt_edit(answer, versions)
+            case list() if method == lsp.TEXT_DOCUMENT_DOCUMENT_LINK:
+                if not self.has("text_document.document_link.tooltip_support"):
+                    for link in answer:
+                        link.tooltip = None
             case list() if method == lsp.TEXT_DOCUMENT_CODE_ACTION:
                 for action in answer:
                     if action.edit is not None:

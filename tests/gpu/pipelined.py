@@ -111,8 +111,8 @@ def random_pipelined(number: int) -> KernelCase:
     if rng.random() < 0.25:
         make, params["persistent"] = gemm, rng.randint(1, 3)
     loose = {"float16": "float16", "bfloat16": "bfloat16"}.get(out)
-    if dtype == "float32":
-        loose = "float16"  # multiplied as tf32
+    if dtype == "float32" or (dtype.startswith("float8") and loose is None):
+        loose = "float16"  # multiplied as tf32; WGMMA keeps 14 bits of sums of float8
     if accum == "float16":
         loose = "bfloat16"
     return KernelCase(

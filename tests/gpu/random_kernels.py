@@ -14,7 +14,7 @@ from tests.property import test_random_kernels as programs
 SEED = 20261130
 _TYPES = (
     ("float16", "float32", None), ("bfloat16", "float32", None), ("float32", "float32", "float16"),
-    ("int8", "int32", None), ("float8_e4m3fn", "float32", None), ("float64", "float64", None),
+    ("int8", "int32", None), ("float8_e4m3fn", "float32", "float16"), ("float64", "float64", None),
     ("float16", "float16", "bfloat16"),
 )  # fmt: skip
 

@@ -21,17 +21,17 @@ from tilelang_trace.model import Line, Trace
 # and matrix instructions the machine code has for it.
 EXPECTED = [
     ("gemm", "sm_80", {"T.copy(A": 6, "T.copy(B": 6}, {"T.gemm(A_s": 16}),
-    ("gemm", "sm_90a", {"T.copy(A": 6, "T.copy(B": 6}, {"T.gemm(A_s": 16}),
+    ("gemm", "sm_90a", {"T.copy(A": 6, "T.copy(B": 6}, {"T.gemm(A_s": 2}),
     ("attention", "sm_80", {"T.copy(K": 8, "T.copy(V": 8},
      {"T.gemm(Q_shared": 32, "T.gemm(acc_s_cast": 32}),
     ("attention", "sm_90a", {"T.copy(K": 8, "T.copy(V": 8},
-     {"T.gemm(Q_shared": 32, "T.gemm(acc_s_cast": 32}),
+     {"T.gemm(Q_shared": 4, "T.gemm(acc_s_cast": 4}),
     ("hopper_gemm", "sm_90a", {"T.tma_copy(A": 4, "T.tma_copy(B": 8, "T.tma_copy(C_shared": 2},
      {"T.gemm(A_shared": 8}),
     ("mla_decode", "sm_80", {"T.copy(KV": 8, "T.copy(K_pe": 4},
      {"T.gemm(Q_shared": 32, "T.gemm(Q_pe": 16, "T.gemm(S_shared": 32}),
     ("mla_decode", "sm_90a", {"T.copy(KV": 8, "T.copy(K_pe": 4},
-     {"T.gemm(Q_shared": 32, "T.gemm(Q_pe": 16, "T.gemm(S_shared": 32}),
+     {"T.gemm(Q_shared": 8, "T.gemm(Q_pe": 4, "T.gemm(S_shared": 4}),
 ]  # fmt: skip
 # What a loop itself does: counting, comparing, jumping, and moving what it counts with.
 CONTROL = re.compile(
@@ -80,7 +80,8 @@ def test_nearly_every_line_leads_to_python(kernel: str, arch: str) -> None:
     assert set(found) == {"source", "ptx", "sass"}
     assert found["source"].percent == 100
     assert found["ptx"].percent >= 99
-    assert found["sass"].percent >= 99
+    # What a kernel begins with, a frame and a bank of constants, is nobody's.
+    assert found["sass"].lines - found["sass"].mapped <= 2
     assert all(c.lines >= 80 for c in found.values())
 
 

@@ -12,11 +12,12 @@ def kernel(A, block=64):
     with T.Kernel(T.ceildiv(N, block), threds=128) as bx:  # wrong
         tile = T.aloc_shared((block,), T.float32)  # wrong
         other = T.alloc_shared(shape=(block,), dtyp=T.float32)  # wrong
+        third = T.alloc_fragment((block,), T.float32)
         T.copy(A[bx * block])  # wrong
         T.copy(A[bx * block], tile, coalesced=4)  # wrong
         T.gemm(tile, tile, other, policy=T.GemmWarpPolicy.FullRows)  # wrong
         for i in T.Paralel(block):  # wrong
-            B[i] = other.shap[0]  # wrong
+            B[i] = third.shap[0]  # wrong
         with T.Parallel(block):  # wrong
             T.clear(tile)
         T.reduce_sum(tile, other, dim=0, axis=1)  # wrong

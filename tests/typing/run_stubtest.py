@@ -1,4 +1,4 @@
-"""mypy's stubtest on `tilelang.language`, in a process of its own: `run_stubtest.py CONFIG ALLOWED`.
+"""mypy's stubtest on `tilelang.language`, in its own process: `run_stubtest.py CONFIG ALLOWED`.
 
 A name of the language is an object that is called; stubtest compares functions. So it is shown the
 function behind each, whose signature is the one that calls are checked with.
@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import tilelang.language as T
 from mypy import stubtest
+
+import tilelang.language as T
 from tilelang.language.catalog import LanguageFunction
 
 # Modules below have no stubs; the two halves of `T.Tensor` are nowhere at run time, nor is MYPY.

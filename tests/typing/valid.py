@@ -33,7 +33,9 @@ def matmul(A, B, block_M=64, block_N=64, block_K=32, dtype=T.float16, accum_dtyp
             T.gemm(A_tile, B_tile, sums, policy=T.GemmWarpPolicy.FullRow)
         T.reduce_max(sums, row_max, dim=1, clear=True)
         for i, j in T.Parallel(block_M, block_N):
-            sums[i, j] = T.if_then_else(i < j, T.exp2(sums[i, j] - row_max[i]), -T.infinity("float32"))
+            sums[i, j] = T.if_then_else(
+                i < j, T.exp2(sums[i, j] - row_max[i]), -T.infinity("float32")
+            )
             sums[i, j] *= T.float32(2)
             sums[i, j] /= 1 + T.max(sums[i, j], 0)
         for i in T.serial(4):

@@ -51,7 +51,7 @@ tuned.jit.compile(256).get_kernel_source()
 
 
 @tilelang.jit
-def first_rows(A: T.Tensor[[64, 32], "float32"], p: T.ptr, dtype=T.float16, rows=8):
+def first_rows(A: T.Tensor[[64, 32], T.float32], p: T.ptr, dtype=T.float16, rows=8):
     """Types stand in brackets: `T.Tensor[[M, K], dtype]`."""
     out = T.empty((rows, 32), dtype)
     with T.Kernel(rows, threads=32) as row:

@@ -36,9 +36,9 @@ class Lifetime:
         return self.outer[0] <= other.outer[1] and other.outer[0] <= self.outer[1]
 
 
-def shared_lifetimes(launch: Any, scope: str) -> list[Lifetime]:
-    """The lifetimes of the buffers of `scope` that a launch allocates, in order of allocation."""
-    reader = _Reader(storage_roots(launch), scope)
+def shared_lifetimes(launch: Any, *scopes: str) -> list[Lifetime]:
+    """The lifetimes of the buffers of `scopes` that a launch allocates, in order of allocation."""
+    reader = _Reader(storage_roots(launch), scopes)
     reader.statement(launch)
     return list(reader.lifetimes())
 
@@ -53,8 +53,8 @@ class _Uses:
 
 
 class _Reader:
-    def __init__(self, views: dict[Any, Any], scope: str) -> None:
-        self._views, self._scope = views, scope
+    def __init__(self, views: dict[Any, Any], scopes: tuple[str, ...]) -> None:
+        self._views, self._scopes = views, scopes
         self._uses: dict[Any, _Uses] = {}
         self._at = 0
         self._around: tuple[int, ...] = ()
@@ -97,7 +97,7 @@ class _Reader:
             return
         self._at += 1
         if isinstance(s, tirx.AllocBuffer):
-            if str(s.buffer.scope()) == self._scope:
+            if str(s.buffer.scope()) in self._scopes:
                 self._uses[s.buffer] = _Uses(s, self._around)
         elif isinstance(s, (tirx.For, tirx.While)):
             self._touch([s.condition] if isinstance(s, tirx.While) else [s.min, s.extent])

@@ -78,7 +78,8 @@ def run_command(argv: list[str]) -> int:
 def _run(argv: list[str]) -> int:
     try:
         result = tilelang.main(argv, prog_name="tilelang", standalone_mode=False)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # by the language server, with its connection
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code

@@ -18,6 +18,7 @@ from tilelang.codegen.cpu_element import VOID, Unsupported, attr_of, element_of
 from tilelang.codegen.cpu_print import print_buffer, print_values
 from tilelang.codegen.cpu_regions import any_element
 from tilelang.dtypes import DType
+from tilelang.ir import build
 
 if TYPE_CHECKING:
     from tilelang.codegen.cpu_expr import Expressions

@@ -258,6 +258,13 @@ def int_value(expr: Any) -> int | None:
     return int(expr.value) if isinstance(expr, tirx.IntImm) else None
 
 
+def constant_number(expr: Any) -> int | float | None:
+    """The value of a literal, else None; a cast has a `value` too, which is an expression."""
+    if isinstance(expr, (tirx.IntImm, tirx.FloatImm)):
+        return int(expr.value) if isinstance(expr, tirx.IntImm) else float(expr.value)
+    return None
+
+
 def _float_division(op: str, left: tirx.Expr, right: tirx.Expr, span: TirSpan) -> tirx.Expr:
     """Floor division and modulo of floats, as Python defines them."""
     quotient = tirx.Div(left, right, span)

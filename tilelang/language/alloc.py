@@ -103,7 +103,9 @@ def alloc_reducer(
             help="use an int or uint dtype, or op='sum', 'max' or 'min'",
         )
     attrs: Attrs = (("op", op), ("replication", replication))
-    return _allocate(shape, element, "local.reducer", constant_shape=True, attrs=attrs)
+    # With `replication` it is used as a fragment, until `old_reducers` gives each thread a share.
+    scope: Scope = "local.reducer" if replication is None else "local.fragment"
+    return _allocate(shape, element, scope, constant_shape=True, attrs=attrs)
 
 
 @language_function("alloc")

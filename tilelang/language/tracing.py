@@ -16,6 +16,7 @@ from tilelang.language import expressions, statements
 from tilelang.language.control import SignatureDone
 from tilelang.language.finished import check_finished
 from tilelang.language.frame import Definition, Frame
+from tilelang.language.old_reducers import with_shares
 from tilelang.language.source_kernel import with_arguments
 from tilelang.language.symbols import SymbolTable
 from tilelang.language.types import PointerType, TensorType, declare_scalar
@@ -166,7 +167,8 @@ class _Tracer:
         outputs = self._outputs()
         facts = self.trace.facts
         body, misfits = with_arguments(tuple(self.trace.blocks[0]), (*params, *outputs))
-        for misfit in misfits:
+        body, not_shares = with_shares(body)
+        for misfit in (*misfits, *not_shares):
             self.trace.report(misfit)
         attrs = (
             ("pass_configs", facts.get("pass_configs")),

@@ -29,7 +29,7 @@ GROUP: Final = 128  # threads of a warp group
 ROWS: Final = 64  # rows of one instruction
 STEP_BITS: Final = 256  # of K, in one instruction
 WIDEST: Final = 256  # columns of one instruction
-_LINES: Final = 8  # rows of a swizzled column that form one pattern
+LINES: Final = 8  # rows of a swizzled column that form one pattern
 _ARCH: Final = 90
 _WARPS: Final = 4
 
@@ -159,7 +159,7 @@ class SharedMatrix:
     @property
     def stride(self) -> int:
         """Bytes between patterns of eight rows."""
-        return _LINES * self.mode.value
+        return LINES * self.mode.value
 
     def touched(self, outer: int, k: int) -> int:
         """Elements from the first to the last of a block of `outer` x `k`, both ends included."""
@@ -172,7 +172,7 @@ class SharedMatrix:
 def swizzles_of(shape: tuple[int, ...], bits: int) -> Iterator[tuple[SwizzleMode, Layout]]:
     """The layouts that the tensor cores read, widest swizzle first."""
     for mode in (SwizzleMode.FULL_BANK, SwizzleMode.HALF_BANK, SwizzleMode.QUARTER_BANK):
-        if len(shape) >= 2 and shape[-2] % _LINES == 0 and shape[-1] * bits % mode.row_bits == 0:
+        if len(shape) >= 2 and shape[-2] % LINES == 0 and shape[-1] * bits % mode.row_bits == 0:
             yield mode, bank_swizzle(shape, bits, mode)
 
 

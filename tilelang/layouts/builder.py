@@ -79,12 +79,13 @@ class Builder:
     """The demands of one group of threads, in program order.
 
     `counters` are the sequential loops of known range around the statement being read, `times`
-    how often all of them together run it.
+    how often all of them together run it. `plain` are the gemms that warps do, and no warp group.
     """
 
     machine: Machine
     threads: int
     first_thread: int = 0
+    plain: frozenset[int] = frozenset()
     constraints: list[Constraint] = field(default_factory=list)
     nests: list[Nest] = field(default_factory=list)
     global_uses: list[GlobalUse] = field(default_factory=list)

@@ -42,8 +42,12 @@ class Collected:
     group_users: dict[Buffer, dict[tuple[int, int], Origin]] = field(default_factory=dict)
 
 
-def collect(launch: st.Launch, machine: Machine) -> Collected:
-    """Read a launch. Without a known number of threads nothing is demanded."""
+def collect(
+    launch: st.Launch, machine: Machine, plain: frozenset[int] = frozenset()
+) -> Collected:
+    """Read a launch. Without a known number of threads nothing is demanded.
+
+    `plain` are gemms, by identity, that warp groups are known not to do."""
     extents = [arith.constant_value(e) for _, e in launch.threads]
     sizes = [n for n in extents if n is not None]
     buffers = tuple(s.buffer for s in st.walk_statements(launch.body) if isinstance(s, st.Allocate))
@@ -53,7 +57,7 @@ def collect(launch: st.Launch, machine: Machine) -> Collected:
     for size in sizes:
         threads *= size
     axes = tuple((var, size) for (var, _), size in zip(launch.threads, sizes, strict=True))
-    reader = _Reader(machine, threads, axes)
+    reader = _Reader(machine, threads, axes, plain)
     reader.assign_groups(launch.body)
     reader.block(launch.body, reader.whole)
     groups = tuple(reader.groups.values())
@@ -65,9 +69,11 @@ class _Reader:
     """Walks the statements of one launch with the group of threads that runs them."""
 
     def __init__(
-        self, machine: Machine, threads: int, axes: tuple[tuple[ex.Var, int], ...]
-    ) -> None:
+        self, machine: Machine, threads: int, axes: tuple[tuple[ex.Var, int], ...],
+        plain: frozenset[int],
+    ) -> None:  # fmt: skip
         self.machine = machine
+        self.plain = plain
         self.axes = axes
         self.whole = (0, threads)
         self.groups: dict[tuple[int, int], Builder] = {}
@@ -152,7 +158,7 @@ class _Reader:
         found = self.groups.get(group)
         if found is None:
             first, last = group
-            found = Builder(self.machine, last - first, first)
+            found = Builder(self.machine, last - first, first, self.plain)
             self.groups[group] = found
         for buffer in self.shared_by_groups:
             found.unknown.setdefault(buffer, "several warp groups work on it")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tilelang.dtypes import DType
 from tilelang.layout.banks import Pattern
 from tilelang.layout.constraints import Mode, Origin, Variable
+from tilelang.layout.fragment import Fragment
 from tilelang.layout.gemm import GemmWarpPolicy
 from tilelang.layout.lazy import np
 from tilelang.layout.swizzle import SwizzleMode
@@ -106,8 +107,21 @@ class WidthLimit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ByGroups:
+    """How warp groups do a product: the registers of C, and of A where it is a fragment; the
+    swizzles that each shared operand may have."""
+
+    c: Fragment
+    a: Fragment | None
+    shared: tuple[tuple[Region, tuple[SwizzleMode, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Product:
-    """One gemm of known sizes, `c[m, n] += a[m, k] @ b[k, n]`."""
+    """One gemm of known sizes, `c[m, n] += a[m, k] @ b[k, n]`.
+
+    `groups` says how warp groups do it, `why_not` why they do not.
+    """
 
     op: TileOp
     origin: Origin
@@ -117,6 +131,13 @@ class Product:
     m: int
     n: int
     k: int
+    groups: ByGroups | None = None
+    why_not: str = ""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether its author waits for it."""
+        return self.op.attr("instruction") == "wgmma"
 
     @property
     def transpose_a(self) -> bool:

@@ -18,6 +18,7 @@ from tilelang.layout.draw import draw_svg, draw_text
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.solution import Conversion, Solution
+from tilelang.layouts.demands import Product
 from tilelang.layouts.machine import Machine
 from tilelang.layouts.shared import BankUse
 from tilelang_diagnostics.model import Diagnostic, Span
@@ -102,7 +103,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaunchLayouts:
-    """The entries of one launch, tiles and loops each in program order."""
+    """The entries of one launch, tiles and loops each in program order, and its gemms."""
 
     span: Span | None
     threads: int | None
@@ -110,6 +111,7 @@ class LaunchLayouts:
     loops: tuple[Entry, ...]
     # Statements whose accesses of a tensor cannot be as wide as they come, and why.
     narrow: tuple[tuple[Span, str], ...] = ()
+    products: tuple[Product, ...] = ()
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -30,6 +30,7 @@ class Machine:
     arch: int | None
     family: Family | None
     has_ldmatrix: bool
+    has_wgmma: bool = False
     nominal: bool = False
     registers: int | None = None  # of one thread
 
@@ -52,6 +53,7 @@ def machine_of(target: str | Target) -> Machine:
         None if family is None else found.number,
         family,
         row.has_ldmatrix,
+        row.mma == "wgmma",
         nominal,
         row.registers,
     )

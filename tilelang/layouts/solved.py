@@ -42,6 +42,7 @@ class Solved:
         return LaunchLayouts(
             self.collected.launch.span, self.collected.threads, buffers, loops,
             tuple(narrow for b, _ in self.groups for narrow in b.narrow()),
+            tuple(p for b, _ in self.groups for p in b.products),
         )  # fmt: skip
 
     def _buffer(self, buffer: Buffer) -> Entry | None:

@@ -8,19 +8,24 @@ is `gemm_cpu`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tilelang.ir import build, tirx
 from tilelang.ir.gpu_context import GpuContext
-from tilelang.ir.tile_op import LowerContext, TileOp, TileRegion
+from tilelang.ir.tile_op import LowerContext, Refused, TileOp, TileRegion
 from tilelang.ops.gemm_cpu import cpu_gemm
 from tilelang.ops.gemm_gpu import gpu_gemm
 from tilelang.ops.wgmma import wgmma_gemm
+
+BY_AUTHOR: Final = "wgmma"
+BY_GROUPS: Final = "wgmma and wait"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gemm(TileOp):
     """`C += op(A) @ op(B)`, or `C = op(A) @ op(B)` where `clear_accum` holds.
+
+    `instruction` is given for warp groups: by the author, who waits, or by layout inference.
 
     The matrices are the last two dimensions of each region; leading extents are 1.
     """
@@ -81,14 +86,14 @@ class Gemm(TileOp):
         return cpu_gemm(self, ctx)
 
     def lower_gpu(self, ctx: GpuContext) -> tirx.Stmt:
-        if self.instruction == "wgmma":
+        if self.instruction == BY_AUTHOR:
             return wgmma_gemm(self, ctx)
-        if ctx.capabilities.mma == "wgmma":
-            ctx.passed_over(
-                "gemm", "WGMMA", "T.gemm is done when it ends; T.wgmma_gemm goes on until "
-                "T.wait_wgmma",
-            )  # fmt: skip
-        elif ctx.capabilities.mma == "tcgen05":
+        if self.instruction == BY_GROUPS:
+            try:
+                return wgmma_gemm(self, ctx, waits=True)
+            except Refused as refused:  # lowering knows who comes here
+                ctx.passed_over("gemm", "WGMMA", refused.message)
+        if ctx.capabilities.mma == "tcgen05":
             ctx.passed_over("gemm", "tcgen05.mma", "this version generates none")
         return gpu_gemm(self, ctx)
 

@@ -1,4 +1,4 @@
-"""T.wgmma_gemm: warp groups multiply tiles of shared memory, in the background.
+"""T.wgmma_gemm, and T.gemm where it fits: warp groups multiply tiles of shared memory.
 
 Before: T.wgmma_gemm(A_s, B_s, C_l)                        128 x 128 x 64 float16, one warp group
 After:  T.wgmma_fence()
@@ -6,8 +6,8 @@ After:  T.wgmma_fence()
         …                                          for each 64 rows, and each 16 of K
         T.wgmma_commit()
 
-`T.wait_wgmma` waits for the groups that were committed. The sums stay where they are; what does
-not lie as the instruction wants it is refused.
+`T.wait_wgmma` waits for the groups that were committed; `T.gemm` waits at once. The sums stay where
+they are; what does not lie as the instruction wants it is refused.
 """
 
 from __future__ import annotations
@@ -45,9 +45,12 @@ if TYPE_CHECKING:
 _ALONG: Final = 8  # rows of one pattern
 
 
-def wgmma_gemm(op: Gemm, ctx: GpuContext) -> tirx.Stmt:
-    """The instructions of one product, committed as one group."""
-    return _Product(op, ctx).lower()
+def wgmma_gemm(op: Gemm, ctx: GpuContext, waits: bool = False) -> tirx.Stmt:
+    """The instructions of one product, committed as one group, and the wait for it if it `waits`.
+
+    Raises `Refused` for what does not lie, or fit, as the instructions need it.
+    """
+    return _Product(op, ctx).lower(waits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +86,7 @@ class _Product:
         self.grid = self._grid()
         self.rows, self.columns = self.m // self.grid.m_warps, self.n // self.grid.n_warps
 
-    def lower(self) -> tirx.Stmt:
+    def lower(self, waits: bool) -> tirx.Stmt:
         op, span = self.op, self.span
         sums = self._held(op.C, sums_of(self.m, self.n, self.grid), "C")
         b = self._in_place(op.B, "B", k_major=op.transpose_B)
@@ -101,7 +104,8 @@ class _Product:
             a = self._in_place(op.A, "A", k_major=not op.transpose_A)
         count = self.rows // ROWS * self.columns // 2
         pin = call("wgmma_fence_operand", [region(sums.flat, 0, count, span)], span=span)
-        body = [build.evaluate(pin, span), self._alone("wgmma_fence")]
+        pinned = build.evaluate(pin, span)
+        body = [pinned, self._alone("wgmma_fence")]
         for row in range(self.rows // ROWS):
             for column in range(self.columns // width):
                 for step in range(self.k // self.kind.k):
@@ -114,6 +118,9 @@ class _Product:
             "gemm", f"WGMMA {shape}, {len(body) - 3} a warp group, by {self.grid}",
             f"A comes from {where}",
         )  # fmt: skip
+        if waits:
+            wait = call("wgmma_wait", [], span=span, groups=0)
+            body += [build.evaluate(wait, span), pinned]
         return build.seq(body, span)
 
     def _instruction(

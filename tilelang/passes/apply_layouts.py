@@ -11,6 +11,7 @@ tile that inference left open, or a layout without a closed form, gets an ordina
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from tilelang.dtypes import dtype as find_dtype
@@ -20,7 +21,7 @@ from tilelang.ir.homes import FRAGMENT, PRIVATE, SHARED, Home, flat_buffer, said
 from tilelang.ir.nests import nest_extents, opens_nest
 from tilelang.ir.spans import from_tir
 from tilelang.ir.tile_op import TileRegion, called_op
-from tilelang.ir.visit import collect, storage_roots, with_body
+from tilelang.ir.visit import Rewriter, collect, storage_roots, with_body
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 from tilelang.layout.loops import ordinary
@@ -29,6 +30,7 @@ from tilelang.layout.spread import Spread
 from tilelang.layouts.layout_map import Entry, LaunchLayouts
 from tilelang.nested import nested
 from tilelang.ops import OP_BY_NAME
+from tilelang.ops.gemm import BY_GROUPS, Gemm
 from tilelang.passes.context import PassContext
 from tilelang.passes.thread_scope import ThreadScope
 from tilelang_diagnostics.model import Span
@@ -38,7 +40,29 @@ SWIZZLE_ALIGNMENT: Final = 1024  # bytes after which the widest swizzle repeats
 
 def apply_layouts(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
     """Annotate `func` with the layouts of `ctx.layouts`."""
-    return with_body(func, _Apply(func, ctx).any(func.body))
+    named = with_body(func, _NameInstructions(ctx).any(func.body))
+    return with_body(named, _Apply(named, ctx).any(named.body))
+
+
+class _NameInstructions(Rewriter):
+    """A gemm that inference gave to warp groups says so; of others it is told why."""
+
+    def __init__(self, ctx: PassContext) -> None:
+        products = [] if ctx.layouts is None else [
+            p for launch in ctx.layouts.launches for p in launch.products
+        ]  # fmt: skip
+        others = {p.op.span for p in products if p.groups is None or p.is_async}
+        if ctx.capabilities.mma == "wgmma":
+            for p in products:
+                if p.why_not:
+                    ctx.choices.passed_over("gemm", "WGMMA", p.why_not, p.op.span)
+        self._spans = {p.op.span for p in products} - others
+
+    def evaluate(self, s: Any) -> Any:
+        if called_op(s) != Gemm.NAME or from_tir(s.span) not in self._spans:
+            return s
+        named = replace(Gemm.from_call(s.value), instruction=BY_GROUPS)
+        return build.evaluate(named.to_call(s.value.span), s.span)
 
 
 class _Apply(ThreadScope):
@@ -193,7 +217,7 @@ def read_in_place(body: Any) -> list[Any]:
     found: list[Any] = []
     for s in collect(body, tirx.Evaluate):
         name = called_op(s)
-        wgmma = name == "gemm" and str(dict(s.value.attrs or {}).get("instruction")) == "wgmma"
-        if name == "tma_copy" or wgmma:
+        by_groups = name == Gemm.NAME and Gemm.from_call(s.value).instruction is not None
+        if name == "tma_copy" or by_groups:
             found += [TileRegion.of(a).buffer for a in list(s.value.args)[:2]]
     return found

@@ -23,7 +23,7 @@ from tilelang.nested import nested
 from tilelang.ops import OP_BY_NAME
 from tilelang.ops.atomic import VECTOR_ATOMICS, lower_vector_atomic
 from tilelang.ops.copy import Copy
-from tilelang.ops.gemm import Gemm
+from tilelang.ops.gemm import BY_AUTHOR, Gemm
 from tilelang.ops.reducer import lower_update
 from tilelang.passes.context import PassContext
 from tilelang.passes.safe_values import safe_values_of
@@ -125,7 +125,7 @@ class _Lower(ThreadScope):
         made = op.from_call(s.value)
         if isinstance(made, Copy):
             self._unheeded(made, s.span)
-        if isinstance(made, Gemm) and made.instruction == "wgmma":
+        if isinstance(made, Gemm) and made.instruction == BY_AUTHOR:
             home = self.homes.find(made.C.buffer)
             group = (self.threads.first, self.threads.count)
             if home is not None:

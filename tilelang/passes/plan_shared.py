@@ -25,6 +25,8 @@ from tilelang.passes.context import PassContext
 from tilelang_diagnostics.model import Label
 
 DYNAMIC: Final = "shared.dyn"
+# Metal declares one array of shared memory, whatever scope its author gave a tile.
+_ONE_ARRAY: Final = ("metal",)
 # What a block may have without asking: CUDA programming guide, static shared memory.
 STATIC_LIMIT: Final = 48 * 1024
 _VECTOR_ALIGN, _ROW_ALIGN = 16, 128  # the widest access; a row of banks, for swizzles
@@ -90,11 +92,13 @@ class _Launches(Rewriter):
         self._ctx = ctx
         self._offsets: Mapping[Any, int] | None = None
         self._tiles: dict[Any, Tile] = {}
+        one = ctx.target.split(":")[0] in _ONE_ARRAY
+        self._planned_scopes = (DYNAMIC, "shared") if one else (DYNAMIC,)
 
     def attr(self, s: Any) -> Any:
         if str(s.attr_key) != attrs.THREAD_EXTENT or self._offsets is not None:
             return super().attr(s)
-        tiles = [_tile(life) for life in shared_lifetimes(s, DYNAMIC)]
+        tiles = [_tile(life) for life in shared_lifetimes(s, *self._planned_scopes)]
         self._tiles = {t.life.buffer: t for t in tiles}
         self._offsets = self._planned(s, tiles).offsets
         new = super().attr(s)
@@ -104,14 +108,14 @@ class _Launches(Rewriter):
     def alloc(self, s: Any) -> Any:
         offset = None if self._offsets is None else self._offsets.get(s.buffer)
         if offset is None:
-            unused = self._offsets is not None and str(s.buffer.scope()) == DYNAMIC
+            unused = self._offsets is not None and str(s.buffer.scope()) in self._planned_scopes
             return build.nothing(s.span) if unused else s
         align = self._tiles[s.buffer].align
         said = {**dict(s.annotations), SHARED_OFFSET: offset, SHARED_ALIGNMENT: align}
         return tirx.AllocBuffer(s.buffer, said, s.span)
 
     def _planned(self, launch: Any, tiles: list[Tile]) -> Placement:
-        static = _static_bytes(launch)
+        static = _static_bytes(launch, self._planned_scopes)
         if tiles:
             # The dynamic arena starts at the next multiple of its alignment.
             static = -(-static // ARENA_ALIGN) * ARENA_ALIGN
@@ -210,12 +214,12 @@ def _bytes(buffer: Any) -> int:
     return -(-elements(buffer) * find_dtype(str(buffer.dtype)).bits // 8)
 
 
-def _static_bytes(launch: Any) -> int:
-    """Static shared memory, mbarriers included."""
+def _static_bytes(launch: Any, planned: tuple[str, ...]) -> int:
+    """Static shared memory, mbarriers included; without what is planned."""
     total = 0
     for s in collect(launch, tirx.AllocBuffer):
         scope = str(s.buffer.scope())
-        if scope == "shared":
+        if scope == "shared" and scope not in planned:
             total = -(-total // _ROW_ALIGN) * _ROW_ALIGN + _bytes(s.buffer)
         elif scope in ("shared.barrier", "shared.cluster_barrier"):
             total = -(-total // 8) * 8 + _bytes(s.buffer)

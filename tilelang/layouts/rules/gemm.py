@@ -4,8 +4,9 @@ fragments; operands in shared memory are read by `ldmatrix`, or element by eleme
     T.gemm(Q, K, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)   # 64 x 64, 128 threads
     # scores: thread=i//16*32 + i%8*4 + j//2%4        (4x1 warps, mma.sync m16n8k16)
 
-A gemm that matrix instructions cannot do on the target is refused here, with what would be legal;
-for a target that needs no layouts its fragments are laid out freely.
+Where warp groups can do it, they do (`rules/wgmma.py`). A gemm that matrix instructions cannot do
+on the target is refused here, with what would be legal; for a target that needs no layouts its
+fragments are laid out freely.
 """
 
 from __future__ import annotations
@@ -51,14 +52,17 @@ def demand(b: Builder, op: TileOp) -> None:
     if product is None:
         _leave_open(b, op, "the sizes or types of its gemm are not known here")
         return
-    if op.attr("instruction") == "wgmma":
+    if product.is_async:
         wgmma.demand(b, product)
+        return
+    why_not = wgmma.choose(b, product)
+    if not why_not:
         return
     chosen = _instruction(b, product)
     if chosen is None:
         return
     atom, grid = chosen.atom, chosen.grid
-    b.products.append(product)
+    b.products.append(replace(product, why_not=why_not))
     m, n, k = product.m, product.n, product.k
     a = operand_a(m, k, grid, atom, product.transpose_a)
     right = operand_b(k, n, grid, atom, product.transpose_b)
