@@ -81,6 +81,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pyright_with_the_recommended_settings(tmp_path: Path) -> None:
     ours = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pyright"]
     rules = {name: value for name, value in ours.items() if name.startswith("report")}
+    if importlib.util.find_spec("torch") is None:  # which some examples import
+        rules["reportMissingImports"] = False
     files = [*ours["include"], str(MISTAKES)]
     assert pyright(tmp_path, files, **rules) == marked(MISTAKES)
 
