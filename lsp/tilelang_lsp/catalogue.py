@@ -108,7 +108,11 @@ def _of_call(name: str, value: Any) -> tuple[Parameter, ...] | None:
     """The parameters of what is called without being a function; None for what is not."""
     if name in _ANNOTATIONS:
         return tuple(Parameter(n, f"{n}{default}", True) for n, default in _ANNOTATIONS[name])
-    if name in _NOT_CALLED or not callable(value) or (isinstance(value, type) and issubclass(value, Enum)):
+    if (
+        name in _NOT_CALLED
+        or not callable(value)
+        or (isinstance(value, type) and issubclass(value, Enum))
+    ):
         return None
     try:
         found = parameters(inspect.signature(value))

@@ -47,6 +47,7 @@ def _register_start(server: TilelangServer) -> None:
             server.later(_poll(server))
         await server.catalogue()
         await _pull_settings(server)
+        await _hear_of_settings(server)
         server.later(other_requests.publish_workspace(server))
 
     @server.feature(lsp.SHUTDOWN)
@@ -150,6 +151,21 @@ async def _pull_settings(server: TilelangServer) -> None:
         server.configure({**before, **found[0]})
         if server.client != before:
             read_again(server)
+
+
+async def _hear_of_settings(server: TilelangServer) -> None:
+    """Have the editor tell of changed settings, where it waits to be asked to."""
+    workspace = server.client_capabilities.workspace
+    tells = workspace.did_change_configuration if workspace else None
+    if tells is None or not tells.dynamic_registration:
+        return
+    registration = lsp.Registration(
+        "tilelang-settings", lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, {"section": "tilelang"}
+    )
+    try:
+        await server.client_register_capability_async(lsp.RegistrationParams([registration]))
+    except Exception as error:
+        log.warning("the client does not tell of settings: %s", error)
 
 
 async def _watch(server: TilelangServer) -> bool:

@@ -14,16 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tilelang_lint.selection import selector_problem
 from tilelang_lsp.following import Imports
 from tilelang_lsp.model import HINT_KINDS, HintKind
 
-_COMMENT = re.compile(r"^\s*#\s*tilelang:\s*(?P<what>target|hints)\s+(?P<rest>.+?)\s*$", re.M)
+COMMENT = re.compile(r"^\s*#\s*tilelang:\s*(?P<what>target|hints)\s+(?P<rest>.+?)\s*$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a file is read. `project` are the values its pyproject.toml sets; `select` and `ignore`
-    are codes, names or groups of rules; `imports` are the files of the workspace it is read with."""
+    are codes, names or groups of rules; `imports` are the files of the workspace read with it."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
@@ -48,8 +49,8 @@ def options_from(client: Mapping[str, Any], project: Mapping[str, Any], text: st
         targets=_targets(client.get("target")) or said.targets or _targets(project.get("target"))
         or _targets(project.get("targets")),
         project=_table(project.get("set")),
-        select=_words(client.get("select")) or _words(rules.get("select")),
-        ignore=_words(client.get("ignore")) or _words(rules.get("ignore")),
+        select=_rules(client.get("select")) or _rules(rules.get("select")),
+        ignore=_rules(client.get("ignore")) or _rules(rules.get("ignore")),
     )  # fmt: skip
     hints = _table(_table(project.get("lsp")).get("inlay-hints"))
     shown = said.hints if said.hints is not None else _kinds(hints)
@@ -74,7 +75,7 @@ def _comments(text: str) -> _Said:
     said = _Said()
     if "tilelang:" not in text:
         return said
-    for match in _COMMENT.finditer(text):
+    for match in COMMENT.finditer(text):
         words = _words(match["rest"])
         if match["what"] == "target":
             said = replace(said, targets=words)
@@ -88,6 +89,11 @@ def _targets(value: Any) -> tuple[str, ...]:
         arch = value.get("arch")
         return (f"{value['kind']}:{arch}" if arch else str(value["kind"]),)
     return tuple(t for t in _words(value) if t.lower() != "auto")
+
+
+def _rules(value: Any) -> tuple[str, ...]:
+    """Those that there are; `settings_check.py` says which are not."""
+    return tuple(word for word in _words(value) if selector_problem(word) is None)
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ _Stamp = tuple[int, int]
 
 
 class Projects:
-    """The tables of all projects that open files belong to."""
+    """The tables of all projects that open files belong to; `read` is told of each that is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[str, str], None] = lambda file, text: None) -> None:
+        self._told = read
         self._read: dict[Path, tuple[_Stamp, Mapping[str, Any]]] = {}
 
     def table(self, path: str) -> Mapping[str, Any]:
@@ -32,6 +33,7 @@ class Projects:
         known = self._read.get(file)
         if known is None or known[0] != stamp:
             self._read[file] = known = (stamp, _table(file))
+            self._told(str(file), _text(file))
         return known[1]
 
     def text(self, path: str) -> tuple[str, str] | None:
@@ -60,6 +62,13 @@ def _nearest(path: str) -> tuple[Path, _Stamp] | None:
             continue
         return file, (stat.st_mtime_ns, stat.st_size)
     return None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _table(file: Path) -> Mapping[str, Any]:

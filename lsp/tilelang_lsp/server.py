@@ -14,6 +14,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 from pygls import uris
+from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from tilelang_diagnostics import SourceMap
@@ -29,6 +30,7 @@ from tilelang_lsp.notebooks import Notebooks
 from tilelang_lsp.options import Options, options_from
 from tilelang_lsp.project import Projects
 from tilelang_lsp.runs import Runs
+from tilelang_lsp.settings_check import client_problems, comment_findings, project_findings
 from tilelang_lsp.worker import Worker, WorkerFailed
 
 log = logging.getLogger(__name__)
@@ -57,13 +59,15 @@ class TilelangServer(LanguageServer):
             worker, self.publish, self.refresh_hints, looker, self.options_of, self.told
         )
         self.client: Mapping[str, Any] = {}
-        self.projects = Projects()
+        self.projects = Projects(self.project_read)
         self.linked = Linked(self.documents, self.folder_paths)
         self.runs = Runs()
         self.notebooks = Notebooks(self.documents)
         self.pulls = False
         self.editor = Client()
         self.tells = False
+        self._wrong: set[str] = set()  # project files that something was wrong with
+        self._said: set[str] = set()  # what was said about the settings
         self._catalogue: Catalogue | None = None
         self._later: set[asyncio.Task[Any]] = set()
 
@@ -168,11 +172,26 @@ class TilelangServer(LanguageServer):
         found: dict[str, list[lsp.Diagnostic]] = {
             uri: [] for uri in ((document.uri,) if cells is None else cells.uris)
         }
-        for d in document.shown:
+        said = comment_findings(document.text, document.path)
+        for d in (*said, *document.shown):
             shown = editor_diagnostic(d, document.path)
             one = self.editor.adapt_diagnostic(answers.diagnostic(converter, shown))
             found[converter.uri_of(shown.span)].append(one)
         return found
+
+    def project_read(self, file: str, text: str) -> None:
+        """A pyproject.toml was read: what is wrong in it is shown there."""
+        uri = uris.from_fs_path(file) or ""
+        sources = SourceMap({file: text})
+        encoding = self.workspace.position_encoding or "utf-16"
+        converter = convert.Converter(uri, file, 0, sources.lines, encoding)
+        found = [
+            self.editor.adapt_diagnostic(answers.diagnostic(converter, editor_diagnostic(d, file)))
+            for d in project_findings(text, file)
+        ]
+        if found or file in self._wrong:
+            self._wrong.add(file)
+            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
 
     def publish(self, document: Document) -> None:
         """Send the findings in a document, to an editor that does not ask for them."""
@@ -207,6 +226,11 @@ class TilelangServer(LanguageServer):
 
     def configure(self, settings: object) -> None:
         """Take the client's settings; what is malformed counts as not set."""
+        for problem in client_problems(settings):
+            if problem not in self._said:
+                log.warning("%s", problem)
+                self._said.add(problem)
+                self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, problem))
         if isinstance(settings, Mapping):
             self.client = settings
             self.tells = self.tells or settings.get("status") is True

@@ -1,4 +1,4 @@
-"""A kernel file as somebody would have it open, and the configuration that the documentation gives."""
+"""A kernel file as somebody would have it open, and the configuration that the docs give."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATHS = (ROOT, ROOT / "diagnostics", ROOT / "trace", ROOT / "lsp")
 DOCS = ROOT / "docs" / "editors.md"
 T = TypeVar("T")
 
-KERNEL = '''import tilelang
+KERNEL = """import tilelang
 import tilelang.language as T
 
 
@@ -41,7 +41,7 @@ def wrong(A: T.Tensor((64,), "float32")):
     with T.Kernel(1, threads=64) as bx:
         tile = T.alloc_sharde((64,), "float32")
         T.copy(A, tile)
-'''
+"""
 LINES = KERNEL.split("\n")
 
 

@@ -7,7 +7,7 @@ its inputs and its float64 reference; ``tables`` says at which values they run a
 from __future__ import annotations
 
 from tests.kernels.case import KernelCase, RejectCase, check, run
-from tests.kernels.tables import tier1, tier2, tier2_language, tier3, tier4
+from tests.kernels.tables import tier1, tier2, tier2_language, tier3, tier4, wild
 
 __all__ = [
     "KERNELS",
@@ -25,6 +25,7 @@ KERNELS: tuple[KernelCase, ...] = (
     *tier2_language.KERNELS,
     *tier3.KERNELS,
     *tier4.KERNELS,
+    *wild.KERNELS,
 )
 
 REJECTED: tuple[RejectCase, ...] = (*tier1.REJECTED, *tier2_language.REJECTED)

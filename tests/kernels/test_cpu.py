@@ -47,5 +47,5 @@ def test_names_are_unique_and_rows_complete() -> None:
     names = [case.name for case in KERNELS]
     assert len(names) == len(set(names))
     # Two rows of the list of required kernels hold no kernel: they are in test_language.py.
-    of_our_own = {"tma_copy", "wgmma_gemm"}
+    of_our_own = {"tma_copy", "wgmma_gemm", "wild"}
     assert len({case.row for case in KERNELS} - of_our_own) == 42

@@ -80,3 +80,8 @@ def test_findings_of_other_files_are_not_covered() -> None:
 )  # fmt: skip
 def test_broken_texts_do_not_raise(text: str) -> None:
     covered(text)
+
+
+def test_a_comment_for_the_whole_file() -> None:
+    assert covered("# tilelang: ignore-file[TL306]\na = 1\nb = 2") == [1, 2, 3]
+    assert covered("a = 1\n    # tilelang: ignore-file[TL306]\nb = 2") == []

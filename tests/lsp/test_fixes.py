@@ -16,6 +16,7 @@ from tests.support.markers import kernel_text
 from tilelang_diagnostics import CATALOGUE, Applicability, Diagnostic, apply_edits, page
 from tilelang_lsp.analysis import analyse
 from tilelang_lsp.features.code_actions import code_actions, fixes_of
+from tilelang_lsp.features.suppressions import in_the_project
 from tilelang_lsp.model import Analysis
 from tilelang_lsp.options import Options
 
@@ -84,9 +85,41 @@ def test_after_all_safe_ones_no_such_finding_is_left(name: str) -> None:
     before = analyse(text, PATH, options)
     request = replace(request_for(before), only=("source.fixAll",))
     actions = code_actions(request)
-    safe = [d for d in before.diagnostics
-            if any(f.applicability is Applicability.SAFE for f in fixes_of(request, d))]  # fmt: skip
+    offered = [f for d in before.diagnostics for f in fixes_of(request, d)]
+    safe = [f for f in offered if f.applicability is Applicability.SAFE]
     assert len(actions) == (1 if safe else 0)
     for action in actions:
         after = analyse(apply_edits(text, action.edits), PATH, options)
         assert sum(errors(after).values()) < sum(errors(before).values())
+
+
+@pytest.mark.parametrize("where", ["on this line", "in this file"])
+def test_a_warning_can_be_switched_off(where: str) -> None:
+    text, options = KERNELS["TL186"]
+    before = analyse(text, PATH, options)
+    (found,) = [d for d in before.diagnostics if d.code == "TL186"]
+    assert found.span is not None
+    request = replace(request_for(before), line=found.span.line, end_line=found.span.line,
+                      column=found.span.column, end_column=found.span.column)  # fmt: skip
+    (action,) = [a for a in code_actions(request) if a.title.endswith(where)]
+    after = analyse(apply_edits(text, action.edits), PATH, options)
+    assert found_of(after, "TL186") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '[tool.tilelang.lint]\nignore = ["never-read"]\n'),
+        ("[a]\n", '[a]\n\n[tool.tilelang.lint]\nignore = ["never-read"]\n'),
+        ("[tool.tilelang.lint]\nselect = ['TL2']\n",
+         "[tool.tilelang.lint]\nignore = [\"never-read\"]\nselect = ['TL2']\n"),
+        ("[tool.tilelang.lint]\nignore = ['TL6']\n[b]\n",
+         "[tool.tilelang.lint]\nignore = ['TL6', \"never-read\"]\n[b]\n"),
+        ("[tool.tilelang.lint]\nignore = ['never-read']\n", None),
+        ("[tool.tilelang]\nlint = {ignore = []}\n", None),
+        ("[tool", None),
+    ],
+)  # fmt: skip
+def test_a_project_that_ignores_a_rule(before: str, after: str | None) -> None:
+    edit = in_the_project(before, "pyproject.toml", "never-read")
+    assert (None if edit is None else apply_edits(before, (edit,))) == after

@@ -78,3 +78,29 @@ def test_a_kernel_says_its_launch() -> None:
 def test_nothing_under_the_cursor() -> None:
     assert hovered(in_launch("T.clear(C) $0")) == ""
     assert hovered(in_launch("T.clear(C)") + "\n\n$0") == ""
+
+
+def test_a_keyword_of_a_call() -> None:
+    found = ask(FEATURE, in_launch("T.gemm(A, A, C, transpo$0se_B=True)"))
+    assert found is not None and "transpose_B=False  # of gemm" in found.markdown
+
+
+def test_a_function_of_the_file() -> None:
+    text = "def rows(count, by=2):\n    '''How many rows.'''\n    return count // by\n\n\n"
+    found = ask(FEATURE, text + in_launch("C[ro$0ws(4), 0] = 0"))
+    assert found is not None
+    assert "def rows(count, by=2)" in found.markdown and "How many rows." in found.markdown
+
+
+def test_a_parameter_of_an_eager_kernel_is_the_tensor_it_is_declared_as() -> None:
+    found = ask(FEATURE, """
+        @tilelang.jit
+        def copy($0A):
+            N = T.const("N")
+            A: T.Tensor((N,), "float16")
+            B = T.empty((N,), "float16")
+            with T.Kernel(1, threads=128):
+                T.copy(A, B)
+            return B
+    """)  # fmt: skip
+    assert found is not None and "(N,) float16 global" in found.markdown

@@ -14,6 +14,7 @@ def kernel(A, block=64):
         other = T.alloc_shared(shape=(block,), dtyp=T.float32)  # wrong
         third = T.alloc_fragment((block,), T.float32)
         T.copy(A[bx * block])  # wrong
+        T.copy(A[bx * block], tile).wait()  # wrong
         T.copy(A[bx * block], tile, coalesced=4)  # wrong
         T.gemm(tile, tile, other, policy=T.GemmWarpPolicy.FullRows)  # wrong
         for i in T.Paralel(block):  # wrong

@@ -45,6 +45,7 @@ def matmul(A, B, block_M=64, block_N=64, block_K=32, dtype=T.float16, accum_dtyp
             count = count - 1
         T.atomic_add(total[0], T.Cast("int32", count))
         tx = T.get_thread_binding()
+        T.evaluate(T.sync_threads())
         if tx == 0:
             T.print(sums[0, 0], msg="first")
         shape = A_tile.shape[0] + A_tile.ndim

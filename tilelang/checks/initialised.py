@@ -58,6 +58,8 @@ def _unwritten(buffer: Buffer, access: Access, stmt: Stmt) -> Diagnostic:
     advice = (
         f"`T.clear({buffer.name})` before the loop, or `clear_accum=True` on the first `T.gemm`"
         if is_gemm
+        else f"give it a first value: `{buffer.name} = T.alloc_var({str(buffer.dtype)!r}, init=0)`"
+        if buffer.scope_name == "local.var"
         else f"fill it first, for example `T.clear({buffer.name})`"
     )
     labels = (

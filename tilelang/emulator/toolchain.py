@@ -40,9 +40,7 @@ _RUNTIME_FLAGS: Final = ("-O3", "-march=native")
 # Loops stay loops, which compiles in half a second; the hot work is the runtime's.
 # A frame touches each of its pages, so that one beyond the stack is seen.
 _KERNEL_FLAGS: Final = ("-O1", "-w", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector",
-                        "-fstack-clash-protection",
-                        # Shared memory of a class is no variable that threads initialise in turn.
-                        "-fno-threadsafe-statics")  # fmt: skip
+                        "-fstack-clash-protection")  # fmt: skip
 # Clang tells nobody of accesses of more than 16 bytes, so that it makes none, and may read ahead of
 # a condition what it takes out of a loop.
 _CHECK_FLAGS: Final = {

@@ -28,13 +28,13 @@ class StatementReader(StorageReader, CallReader):
     def body(self, stmts: Sequence[ast.stmt], span: TirSpan) -> Any:
         """Statements in order; what they bind ends with them."""
         outer = dict(self.names)
-        made = [s for stmt in stmts for s in self._made(stmt)]
+        made = [s for stmt in stmts for s in self._of(stmt)]
         self.names = outer
         if not made:
             return build.nothing(span)
         return made[0] if len(made) == 1 else tirx.SeqStmt(made, span)
 
-    def _made(self, stmt: ast.stmt) -> list[Any]:
+    def _of(self, stmt: ast.stmt) -> list[Any]:
         found: list[Any] = []
         self.guarded(stmt, lambda: found.extend(self._statement(stmt)))
         return found

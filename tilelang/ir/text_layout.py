@@ -63,11 +63,13 @@ def read_attached(call: ast.Call, kind: str) -> Held:
     if not isinstance(function, ast.Lambda):
         raise ValueError(f"T.{kind} has a function of its indices, written `lambda i, j: …`")
     names = [a.arg for a in function.args.args]
+    rank = len(shape)
+    if not rank <= len(names) <= rank + (kind == "Fragment"):
+        raise ValueError(f"its function has {len(names)} indices and its shape {rank}")
 
     def forward(*index: Any) -> Any:
-        if len(names) != len(index):
-            raise ValueError(f"its function has {len(names)} indices and its shape {len(index)}")
-        return _evaluated(function.body, dict(zip(names, index, strict=True)))
+        return _evaluated(function.body, dict(zip(names, index, strict=False)))
+
 
     if kind == "Fragment":
         return Held(Fragment(shape, forward, replicate=copies))

@@ -180,34 +180,34 @@ def alloc_var(dtype: Any, *args: Any, scope: Any = 'local.var', init: Any = None
 def alloc_wgmma_desc() -> Buffer:
     """A descriptor of a shared tile for `T.ptx_wgmma_ss` (PTX ISA, wgmma matrix descriptor)."""
 
-def annotate_compile_flags(flags: Any) -> None:
+def annotate_compile_flags(flags: Any) -> Any:
     """Adds flags for the device compiler of this kernel; flags of the caller come after."""
 
-def annotate_consumer_reg_alloc(reg_count: Any = 240) -> None:
+def annotate_consumer_reg_alloc(reg_count: Any = 240) -> Any:
     """Registers that consumer warp groups get (PTX ISA, setmaxnreg.inc)."""
 
-def annotate_l2_hit_ratio(l2_hit_ratio_map: Any) -> None:
+def annotate_l2_hit_ratio(l2_hit_ratio_map: Any) -> Any:
     """Asks for a part of the L2 cache to be kept for tensors (CUDA, access policy window)."""
 
-def annotate_layout(layout_map: Any) -> None:
+def annotate_layout(layout_map: Any) -> Any:
     """Fixes where the elements of buffers lie, instead of letting the compiler choose."""
 
-def annotate_pass_configs(configs: Any) -> None:
+def annotate_pass_configs(configs: Any) -> Any:
     """Sets compile options of this kernel; options of the caller win."""
 
-def annotate_producer_reg_dealloc(reg_count: Any = 24) -> None:
+def annotate_producer_reg_dealloc(reg_count: Any = 24) -> Any:
     """Registers that producer warp groups keep (PTX ISA, setmaxnreg.dec)."""
 
-def annotate_restrict_buffers(*buffers: Any) -> None:
+def annotate_restrict_buffers(*buffers: Any) -> Any:
     """Promises that these tensors do not overlap any other in memory."""
 
-def annotate_safe_value(safe_value_map: Any) -> None:
+def annotate_safe_value(safe_value_map: Any) -> Any:
     """Says what reads outside a buffer give, instead of 0."""
 
-def annotate_ws_pipeline_depth(depth: Any) -> None:
+def annotate_ws_pipeline_depth(depth: Any) -> Any:
     """How many tiles a warp-specialised pipeline keeps in flight."""
 
-def annotate_ws_schedule(schedule: Any) -> None:
+def annotate_ws_schedule(schedule: Any) -> Any:
     """Specialises warps as a schedule says, instead of letting the compiler decide."""
 
 def any(*conditions: Any) -> Any:
@@ -225,7 +225,7 @@ def asin(x: Any) -> Any:
 def asinh(x: Any) -> Any:
     """Inverse hyperbolic sine."""
 
-def assume(cond: Any = None) -> None:
+def assume(cond: Any = None) -> Any:
     """Promises a condition to the compiler, which may drop guards because of it."""
 
 def async_copy(src: Any, dst: Any, *, coalesced_width: Any = None, annotations: Any = None, loop_layout: Any = None) -> None:
@@ -264,7 +264,7 @@ def atomic_min(dst: Any, value: Any, memory_order: Any = None, return_prev: Any 
 def atomic_or(dst: Any, value: Any, memory_order: Any = None, return_prev: Any = False) -> Any:
     """Sets bits of an integer element, atomically."""
 
-def atomic_store(dst: Any, src: Any, memory_order: Any = 'seq_cst') -> None:
+def atomic_store(dst: Any, src: Any, memory_order: Any = 'seq_cst') -> Any:
     """Writes an element that other threads may be reading."""
 
 def atomic_xor(dst: Any, value: Any, memory_order: Any = None, return_prev: Any = False) -> Any:
@@ -279,10 +279,10 @@ def ballot(predicate: Any) -> Any:
 def ballot_sync(predicate: Any, mask: Any = 4294967295) -> Any:
     """One bit per lane: whether the predicate holds there (PTX ISA, vote.sync.ballot)."""
 
-def barrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
+def barrier_arrive(mbarrier: Any, cta_id: Any = None) -> Any:
     """As `T.mbarrier_arrive`."""
 
-def barrier_wait(mbarrier: Any, parity: Any) -> None:
+def barrier_wait(mbarrier: Any, parity: Any) -> Any:
     """As `T.mbarrier_wait_parity`."""
 
 bf16: Final[DType]
@@ -346,22 +346,22 @@ def clc_get_first_ctaid_x(result: Any) -> Any:
 def clc_is_canceled(result: Any) -> Any:
     """Whether a tile was handed over (PTX ISA, clusterlaunchcontrol.query_cancel); bool."""
 
-def clc_try_cancel(result: Any, mbarrier: Any) -> None:
+def clc_try_cancel(result: Any, mbarrier: Any) -> Any:
     """Asks for the next tile of a persistent launch (PTX ISA, clusterlaunchcontrol.try_cancel)."""
 
-def clc_try_cancel_multicast(result: Any, mbarrier: Any) -> None:
+def clc_try_cancel_multicast(result: Any, mbarrier: Any) -> Any:
     """As `T.clc_try_cancel`, the answer goes to all blocks of the cluster."""
 
 def clear(buffer: Any, annotations: Any = None) -> None:
     """Sets every element of a buffer, region or element to 0."""
 
-def cluster_arrive(relaxed: Any = False) -> None:
+def cluster_arrive(relaxed: Any = False) -> Any:
     """Arrives at the barrier of the cluster without waiting (PTX ISA, barrier.cluster.arrive)."""
 
-def cluster_sync() -> None:
+def cluster_sync() -> Any:
     """Waits until all threads of all blocks of the cluster are here."""
 
-def cluster_wait() -> None:
+def cluster_wait() -> Any:
     """Waits for the barrier of the cluster (PTX ISA, barrier.cluster.wait)."""
 
 def clz(x: Any) -> Any:
@@ -388,7 +388,7 @@ def cos(x: Any) -> Any:
 def cosh(x: Any) -> Any:
     """Hyperbolic cosine."""
 
-def cp_async_barrier_noinc(barrier: Any) -> None:
+def cp_async_barrier_noinc(barrier: Any) -> Any:
     """Arrives at an mbarrier when this thread's cp.async are done (cp.async.mbarrier.arrive.noinc)."""
 
 def cummax(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False, annotations: Any = None) -> None:
@@ -397,17 +397,17 @@ def cummax(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False, annota
 def cumsum(src: Any, dst: Any = None, dim: Any = 0, reverse: Any = False, annotations: Any = None) -> None:
     """Inclusive running sum along one dimension, in place when `dst` is left out."""
 
-def deallocate_tmem(tmem: Any) -> None:
+def deallocate_tmem(tmem: Any) -> Any:
     """Frees a tensor-memory tile now instead of at the end of the block (PTX ISA, tcgen05.dealloc)."""
 
-def device_assert(condition: Any, msg: Any = '', no_stack_info: Any = False) -> None:
+def device_assert(condition: Any, msg: Any = '', no_stack_info: Any = False) -> Any:
     """Stops the kernel with a message when a condition is false."""
 
-def disable_warp_group_reg_alloc() -> None:
+def disable_warp_group_reg_alloc() -> Any:
     """Leaves the registers of warp groups as the launch gives them."""
 
 double: Final[DType]
-def dp4a(A: Any, B: Any, C: Any) -> None:
+def dp4a(A: Any, B: Any, C: Any) -> Any:
     """Adds the product of two vectors of four int8 to an int32: `C += dot(A, B)` (PTX ISA, dp4a)."""
 
 def dynamic(name: Any, dtype: Any = 'int32') -> Any:
@@ -419,7 +419,7 @@ def empty(*shape: Any, dtype: Any = None) -> Any:
 def erf(x: Any) -> Any:
     """Error function."""
 
-def evaluate(value: Any) -> None:
+def evaluate(value: Any) -> Any:
     """Evaluates an expression for its effect."""
 
 def exp(x: Any) -> Any:
@@ -440,7 +440,7 @@ def extract_lane(vector: Any, lane: Any, span: Any = None) -> Any:
 def fabs(x: Any) -> Any:
     """Absolute value, as `T.abs`."""
 
-def fence_proxy_async() -> None:
+def fence_proxy_async() -> Any:
     """Orders ordinary shared-memory writes before TMA and WGMMA reads (PTX ISA, fence.proxy.async)."""
 
 def fill(buffer: Any, value: Any, annotations: Any = None) -> None:
@@ -575,7 +575,7 @@ def fmod(x: Any, y: Any) -> Any:
 
 fp16: Final[DType]
 fp32: Final[DType]
-def func_attr(attrs: Any) -> None:
+def func_attr(attrs: Any) -> Any:
     """Attaches attributes to the kernel function."""
 
 def gemm(A: Any, B: Any, C: Any, transpose_A: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, k_pack: Any = 1, mbar: Any = None, annotations: Any = None) -> None:
@@ -664,7 +664,7 @@ def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> Any:
 def im2col(img: Any, col: Any, nhw_step: Any, c_step: Any, kernel: Any, stride: Any, dilation: Any, pad: Any, eviction_policy: Any = None, annotations: Any = None) -> None:
     """Gathers a tile of convolution windows, so that a gemm with the filter convolves."""
 
-def import_source(source: Any) -> None:
+def import_source(source: Any) -> Any:
     """Puts C source text in front of the generated kernel."""
 
 def index_to_coordinates(index: Any, shape: Any) -> Any:
@@ -673,7 +673,7 @@ def index_to_coordinates(index: Any, shape: Any) -> Any:
 def infinity(dtype: Any, span: Any = None) -> Any:
     """Positive infinity of a float dtype."""
 
-def initialize_wgmma_descriptor(descriptor: Any, start_address: Any, layout_type_: Any = 0, leading_byte_offset: Any = 0, stride_byte_offset: Any = 0) -> None:
+def initialize_wgmma_descriptor(descriptor: Any, start_address: Any, layout_type_: Any = 0, leading_byte_offset: Any = 0, stride_byte_offset: Any = 0) -> Any:
     """Fills a WGMMA matrix descriptor (PTX ISA, wgmma matrix descriptor format)."""
 
 int: Final[DType]
@@ -721,7 +721,7 @@ def isinf(x: Any) -> Any:
 def isnan(x: Any) -> Any:
     """Whether x is not a number."""
 
-def launch_thread(thread: Any, extent: Any) -> None:
+def launch_thread(thread: Any, extent: Any) -> Any:
     """Not part of the language: a raw thread axis. Threads come from `T.Kernel(…, threads=n)`."""
 
 def ldexp(x: Any, exponent: Any) -> Any:
@@ -782,16 +782,16 @@ def max2(x: Any, y: Any) -> Any:
 def max_value(dtype: Any, span: Any = None) -> Any:
     """The largest finite value of a dtype."""
 
-def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
+def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> Any:
     """Arrives once at an mbarrier, here or in another block of the cluster (mbarrier.arrive)."""
 
-def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
+def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> Any:
     """Announces bytes and arrives once (PTX ISA, mbarrier.arrive.expect_tx)."""
 
-def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
+def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> Any:
     """Announces bytes that the current phase also waits for (PTX ISA, mbarrier.expect_tx)."""
 
-def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
+def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> Any:
     """Waits until the phase of an mbarrier with this parity is over (PTX ISA, mbarrier.try_wait)."""
 
 def min(a: Any, b: Any) -> Any:
@@ -815,16 +815,16 @@ def nearbyint(x: Any, span: Any = None) -> Any:
 def nextafter(x: Any, y: Any) -> Any:
     """The next value after x toward y."""
 
-def no_set_max_nreg() -> None:
+def no_set_max_nreg() -> Any:
     """As `T.disable_warp_group_reg_alloc`."""
 
 def parallel(start: Any, stop: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A loop whose iterations are spread over CPU cores; elementwise loops are `T.Parallel`."""
 
-def pdl_sync() -> None:
+def pdl_sync() -> Any:
     """Waits for the kernel before this one (PTX ISA, griddepcontrol.wait)."""
 
-def pdl_trigger() -> None:
+def pdl_trigger() -> Any:
     """Lets the kernel after this one start (PTX ISA, griddepcontrol.launch_dependents)."""
 
 def popcount(x: Any) -> Any:
@@ -836,28 +836,28 @@ def pow(x: Any, y: Any, span: Any = None) -> Any:
 def power(x: Any, y: Any, span: Any = None) -> Any:
     """x to the power of y, as `T.pow`."""
 
-def print(obj: Any = None, msg: Any = '', warp_group_id: Any = 0, warp_id: Any = 0) -> None:
+def print(obj: Any = None, msg: Any = '', warp_group_id: Any = 0, warp_id: Any = 0) -> Any:
     """Prints a value, a whole buffer (by one thread) or a message from the device."""
 
-def ptx_arrive_barrier(barrier_id: Any) -> None:
+def ptx_arrive_barrier(barrier_id: Any) -> Any:
     """Arrives once at an mbarrier (PTX ISA, mbarrier.arrive)."""
 
-def ptx_commit_group() -> None:
+def ptx_commit_group() -> Any:
     """Closes a group of cp.async (PTX ISA, cp.async.commit_group)."""
 
-def ptx_cp_async(dst_access_ptr: Any, src_access_ptr: Any, num_elems: Any, predicate: Any = None) -> None:
+def ptx_cp_async(dst_access_ptr: Any, src_access_ptr: Any, num_elems: Any, predicate: Any = None) -> Any:
     """Starts copying a few elements from global to shared memory (PTX ISA, cp.async)."""
 
-def ptx_fence_barrier_init() -> None:
+def ptx_fence_barrier_init() -> Any:
     """Makes initialised mbarriers visible to the cluster (PTX ISA, fence.mbarrier_init)."""
 
-def ptx_init_barrier_thread_count(barrier_id: Any, thread_count: Any) -> None:
+def ptx_init_barrier_thread_count(barrier_id: Any, thread_count: Any) -> Any:
     """Initialises an mbarrier by hand (PTX ISA, mbarrier.init); `T.alloc_barrier` does it for you."""
 
-def ptx_wait_group(num: Any) -> None:
+def ptx_wait_group(num: Any) -> Any:
     """Waits until at most `num` groups of cp.async are in flight (PTX ISA, cp.async.wait_group)."""
 
-def ptx_wgmma_ss(dtype: Any, wgmma_prefix: Any, a_is_k_major: Any, b_is_k_major: Any, a_dtype_abbrv: Any, b_dtype_abbrv: Any, accum_dtype_abbrv: Any, A_desc: Any, A_offset: Any, B_desc: Any, B_offset: Any, C_data: Any, C_offset: Any, scale_out: Any, scale_in_a: Any, scale_in_b: Any) -> None:
+def ptx_wgmma_ss(dtype: Any, wgmma_prefix: Any, a_is_k_major: Any, b_is_k_major: Any, a_dtype_abbrv: Any, b_dtype_abbrv: Any, accum_dtype_abbrv: Any, A_desc: Any, A_offset: Any, B_desc: Any, B_offset: Any, C_data: Any, C_offset: Any, scale_out: Any, scale_in_a: Any, scale_in_b: Any) -> Any:
     """One WGMMA with both operands in shared memory (PTX ISA, wgmma.mma_async)."""
 
 def reciprocal(x: Any) -> Any:
@@ -893,7 +893,7 @@ def reduce_sum(buffer: Any, out: Any, dim: Any = -1, clear: Any = True, batch: A
 def reducer_init(reducer: Any, init: Any = None) -> None:
     """Starts accumulating into a reducer; every element begins at the neutral value."""
 
-def reducer_update(target: Any, value: Any) -> None:
+def reducer_update(target: Any, value: Any) -> Any:
     """Contributes `value` to one element, once per iteration of the enclosing `T.Parallel`."""
 
 def reinterpret(value: Any, dtype: Any, span: Any = None) -> Any:
@@ -905,7 +905,7 @@ def reshape(src: Any, shape: Any) -> Buffer:
 def rint(x: Any, span: Any = None) -> Any:
     """Nearest integral value, ties to even."""
 
-def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: Any = 'curandStatePhilox4_32_10_t') -> None:
+def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: Any = 'curandStatePhilox4_32_10_t') -> Any:
     """Starts the random number generator of this thread (cuRAND, curand_init)."""
 
 def rng_rand() -> Any:
@@ -923,7 +923,7 @@ def rsqrt(x: Any) -> Any:
 def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A sequential loop over `[start, stop)`, or `[0, start)`; `range` is the same."""
 
-def set_max_nreg(reg_count: Any, is_inc: Any) -> None:
+def set_max_nreg(reg_count: Any, is_inc: Any) -> Any:
     """Changes how many registers this warp group has (PTX ISA, setmaxnreg)."""
 
 def shfl_down(value: Any, delta: Any, width: Any = 32, mask: Any = 4294967295) -> Any:
@@ -960,25 +960,25 @@ def sinh(x: Any) -> Any:
 def sqrt(x: Any) -> Any:
     """Square root."""
 
-def stg128(dst: Any, value: Any, pred: Any = None) -> None:
+def stg128(dst: Any, value: Any, pred: Any = None) -> Any:
     """Writes 128 bits of global memory with one instruction (PTX ISA, st.global)."""
 
-def stg256(dst: Any, value: Any, pred: Any = None) -> None:
+def stg256(dst: Any, value: Any, pred: Any = None) -> Any:
     """Writes 256 bits of global memory with one instruction (PTX ISA, st.global)."""
 
-def stg32(dst: Any, value: Any, pred: Any = None) -> None:
+def stg32(dst: Any, value: Any, pred: Any = None) -> Any:
     """Writes 32 bits of global memory with one instruction (PTX ISA, st.global)."""
 
-def stg64(dst: Any, value: Any, pred: Any = None) -> None:
+def stg64(dst: Any, value: Any, pred: Any = None) -> Any:
     """Writes 64 bits of global memory with one instruction (PTX ISA, st.global)."""
 
-def sts128(dst: Any, value: Any) -> None:
+def sts128(dst: Any, value: Any) -> Any:
     """Writes 128 bits of shared memory with one instruction (PTX ISA, st.shared)."""
 
-def sts32(dst: Any, value: Any) -> None:
+def sts32(dst: Any, value: Any) -> Any:
     """Writes 32 bits of shared memory with one instruction (PTX ISA, st.shared)."""
 
-def sts64(dst: Any, value: Any) -> None:
+def sts64(dst: Any, value: Any) -> Any:
     """Writes 64 bits of shared memory with one instruction (PTX ISA, st.shared)."""
 
 def sub2(x: Any, y: Any) -> Any:
@@ -987,16 +987,16 @@ def sub2(x: Any, y: Any) -> Any:
 def symbolic(name: Any, dtype: Any = 'int32') -> Any:
     """The old spelling of `T.dynamic`."""
 
-def sync_global() -> None:
+def sync_global() -> Any:
     """Deprecated spelling of `T.sync_grid`."""
 
-def sync_grid() -> None:
+def sync_grid() -> Any:
     """Waits until all threads of all blocks are here; the launch becomes cooperative."""
 
-def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
+def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> Any:
     """Waits until all threads of the block are here (PTX ISA, bar.sync)."""
 
-def sync_warp(mask: Any = None) -> None:
+def sync_warp(mask: Any = None) -> Any:
     """Waits until the named lanes of the warp are here (PTX ISA, bar.warp.sync)."""
 
 def syncthreads_and(predicate: Any) -> Any:
@@ -1014,13 +1014,13 @@ def tan(x: Any) -> Any:
 def tanh(x: Any) -> Any:
     """Hyperbolic tangent."""
 
-def tcgen05_after_thread_sync() -> None:
+def tcgen05_after_thread_sync() -> Any:
     """Orders tcgen05 work after the last barrier (PTX ISA, tcgen05.fence::after_thread_sync)."""
 
-def tcgen05_before_thread_sync() -> None:
+def tcgen05_before_thread_sync() -> Any:
     """Orders tcgen05 work before the next barrier (PTX ISA, tcgen05.fence::before_thread_sync)."""
 
-def tcgen05_cp_warpx4(smem_src: Any, tmem_dst: Any, tmem_col_offset: Any = 0, *, use_2cta: Any = False) -> None:
+def tcgen05_cp_warpx4(smem_src: Any, tmem_dst: Any, tmem_col_offset: Any = 0, *, use_2cta: Any = False) -> Any:
     """Copies scale factors to tensor memory, for all four warps (PTX ISA, tcgen05.cp .warpx4)."""
 
 def tcgen05_gemm(A: Any, B: Any, C: Any, transpose_A: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, *, mbar: Any, use_2cta: Any = False, annotations: Any = None) -> None:
@@ -1029,10 +1029,10 @@ def tcgen05_gemm(A: Any, B: Any, C: Any, transpose_A: Any = False, transpose_B: 
 def tcgen05_gemm_blockscaled(A: Any, B: Any, C: Any, SFA_tmem: Any, SFB_tmem: Any, transpose_A: Any = False, transpose_B: Any = False, clear_accum: Any = False, wg_wait: Any = 0, mbar: Any = None, *, k_start: Any, sf_a_granularity_k: Any, sf_b_granularity_k: Any, use_2cta: Any = False) -> None:
     """As `T.gemm_blockscaled`, asynchronous and into tensor memory (PTX ISA, tcgen05.mma)."""
 
-def tcgen05_mma_arrive(mbar: Any, arrive_2cta: Any = False) -> None:
+def tcgen05_mma_arrive(mbar: Any, arrive_2cta: Any = False) -> Any:
     """Arrives at an mbarrier when the tcgen05 work so far is done (PTX ISA, tcgen05.commit)."""
 
-def tcgen05_sf_warp_transpose(smem_src: Any) -> None:
+def tcgen05_sf_warp_transpose(smem_src: Any) -> Any:
     """Reorders scale factors in shared memory into the order tcgen05.cp expects."""
 
 tfloat32: Final[DType]
@@ -1045,22 +1045,22 @@ tfloat32x8: Final[DType]
 def thread_binding(start: Any, stop: Any = None, thread: Any = None, *, annotations: Any = None) -> Iterator[Any]:
     """A loop whose iterations are the threads of one launch axis."""
 
-def thread_return() -> None:
+def thread_return() -> Any:
     """Ends this thread; `return` cannot be used inside device branches."""
 
 def tma_copy(src: Any, dst: Any, *, barrier: Any = None, cluster_mask: Any = None, leader_scope_threads: Any = None, eviction_policy: Any = None, annotations: Any = None) -> None:
     """Starts a bulk tensor copy (PTX ISA, cp.async.bulk.tensor) and does not wait."""
 
-def tma_load(*args: Any) -> None:
+def tma_load(*args: Any) -> Any:
     """One bulk tensor load by hand (PTX ISA, cp.async.bulk.tensor); `T.tma_copy` is the tile form."""
 
-def tma_store(*args: Any) -> None:
+def tma_store(*args: Any) -> Any:
     """One bulk tensor store by hand (PTX ISA, cp.async.bulk.tensor); `T.tma_copy` is the tile form."""
 
-def tma_store_arrive() -> None:
+def tma_store_arrive() -> Any:
     """Closes a group of bulk stores (PTX ISA, cp.async.bulk.commit_group)."""
 
-def tma_store_wait(count: Any = 0, read: Any = True) -> None:
+def tma_store_wait(count: Any = 0, read: Any = True) -> Any:
     """Waits until at most `count` groups of bulk stores are in flight (cp.async.bulk.wait_group)."""
 
 def transpose(src: Any, dst: Any, annotations: Any = None) -> None:
@@ -1078,10 +1078,10 @@ def truncmod(a: Any, b: Any, span: Any = None) -> Any:
 def tvm_access_ptr(ptype: Any, data: Any, offset: Any, extent: Any, rw_mask: Any = 3) -> Any:
     """A pointer into a buffer by flat offset; `T.access_ptr` is the readable form."""
 
-def tvm_storage_sync(scope: Any = 'shared') -> None:
+def tvm_storage_sync(scope: Any = 'shared') -> Any:
     """Waits until all threads of the block see the writes to a memory scope."""
 
-def tvm_thread_allreduce(size: Any, value: Any, predicate: Any, destination: Any, *axes: Any, dtype: Any = 'handle') -> None:
+def tvm_thread_allreduce(size: Any, value: Any, predicate: Any, destination: Any, *axes: Any, dtype: Any = 'handle') -> Any:
     """Combines the values of the threads along axes of the block; all of them get the result."""
 
 uchar: Final[DType]
@@ -1139,7 +1139,7 @@ ulong: Final[DType]
 def unroll(start: Any, stop: Any = None, step: Any = None, *, explicit: Any = False, unroll_factor: Any = None, annotations: Any = None) -> Iterator[Any]:
     """A loop the target unrolls; `explicit` unrolls before planning."""
 
-def use_swizzle(panel_size: Any, order: Any = 'row', enable: Any = True) -> None:
+def use_swizzle(panel_size: Any, order: Any = 'row', enable: Any = True) -> Any:
     """Launches blocks in panels, so that neighbours in time share rows and columns in L2."""
 
 ushort: Final[DType]
@@ -1149,7 +1149,7 @@ def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> Iter
 def view(src: Any, shape: Any = None, dtype: Any = None, strides: Any = None) -> Buffer:
     """The same bytes under another shape, dtype or strides; nothing moves."""
 
-def wait_wgmma(id: Any) -> None:
+def wait_wgmma(id: Any) -> Any:
     """Waits until at most `id` groups of WGMMA are in flight (PTX ISA, wgmma.wait_group)."""
 
 def warp_reduce_bitand(value: Any, logical_width: Any = None) -> Any:
@@ -1170,16 +1170,16 @@ def warp_reduce_min(value: Any, logical_width: Any = None) -> Any:
 def warp_reduce_sum(value: Any, logical_width: Any = None) -> Any:
     """The sum over the lanes of a warp, known to all of them."""
 
-def warpgroup_arrive() -> None:
+def warpgroup_arrive() -> Any:
     """Orders register writes before the next WGMMA (PTX ISA, wgmma.fence)."""
 
-def warpgroup_commit_batch() -> None:
+def warpgroup_commit_batch() -> Any:
     """Closes a group of WGMMA (PTX ISA, wgmma.commit_group)."""
 
-def warpgroup_fence_operand(buffer_or_ptr: Any, offset: Any = 0, num_regs: Any = None, dtype: Any = None) -> None:
+def warpgroup_fence_operand(buffer_or_ptr: Any, offset: Any = 0, num_regs: Any = None, dtype: Any = None) -> Any:
     """Keeps accumulator registers in place between WGMMAs."""
 
-def warpgroup_wait(num_mma: Any) -> None:
+def warpgroup_wait(num_mma: Any) -> Any:
     """As `T.wait_wgmma`."""
 
 def wgmma_gemm(A: Any, B: Any, C: Any, transpose_A: Any = False, transpose_B: Any = False, policy: Any = ..., clear_accum: Any = False, annotations: Any = None) -> None:

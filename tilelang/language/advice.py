@@ -26,6 +26,8 @@ _ALONG: Final = "an index without that axis: `A[i, j] * bias[j]` inside `T.Paral
 # Functions, by the names other libraries have for them.
 NAMES: Final[Mapping[str, str]] = {
     "where": "`T.if_then_else(condition, a, b)`",
+    "inf": "`T.infinity(dtype)`, `-T.infinity(dtype)` for the other end",
+    "reduce_mean": "`T.reduce_sum(tile, out, dim)`, and divide `out` by the number of elements",
     "select": "`T.if_then_else(condition, a, b)`",
     "maximum": "`T.max(a, b)`",
     "minimum": "`T.min(a, b)`",

@@ -25,7 +25,7 @@ FunctionKind = Literal[
 ]
 # tile: collective operation on tiles; scalar: expression in, expression out; alloc: storage;
 # loop: iterable of a for; launch: with-frame; annotation: informs passes; sync: barriers, waits;
-# type: parameter annotations; meta: pure Python values at trace time; thread: positions, votes.
+# meta: pure Python values at trace time; thread: positions, votes; type: parameter annotations.
 
 CPU: tuple[str, ...] = ("cpu", "cuda", "hip", "metal")
 GPU: tuple[str, ...] = ("cuda", "hip", "metal")

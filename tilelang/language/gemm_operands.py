@@ -21,7 +21,7 @@ from tilelang.language.operands import (
 )
 from tilelang.program import arith, operators
 from tilelang.program.buffer import Dim, Region
-from tilelang.program.context import reject, warn
+from tilelang.program.context import argument_span, reject, warn
 from tilelang.program.expr import BOOL, Expr, Load
 from tilelang.program.text import expr_text
 
@@ -245,7 +245,12 @@ def warp_policy(function: str, policy: Any) -> GemmWarpPolicy:
     if isinstance(policy, int) and policy in tuple(GemmWarpPolicy):
         return GemmWarpPolicy(policy)
     names = ", ".join(f"T.GemmWarpPolicy.{p.name}" for p in GemmWarpPolicy)
-    reject("TL117", f"`policy` of `T.{function}` is {policy!r}", help=f"one of {names}")
+    reject(
+        "TL117",
+        f"`policy` of `T.{function}` is {policy!r}",
+        span=argument_span("policy"),
+        help=f"one of {names}",
+    )
 
 
 def clear_flag(clear_accum: Any) -> Expr:

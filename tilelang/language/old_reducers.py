@@ -77,9 +77,11 @@ class _Rewriter:
             case While(body=body) | Scoped(body=body) | Launch(body=body):
                 return (replace(s, body=self.block(body, parallel)),)
             case If(then=then, orelse=orelse):
-                return (replace(
-                    s, then=self.block(then, parallel), orelse=self.block(orelse, parallel)
-                ),)  # fmt: skip
+                return (
+                    replace(
+                        s, then=self.block(then, parallel), orelse=self.block(orelse, parallel)
+                    ),
+                )
             case Allocate(buffer=buffer) if buffer in self._parts:
                 return s, Allocate(self._parts[buffer], span=s.span, calls=s.calls)
             case TileOp(name="fill" | "reducer_init" | "reducer_finalize", args=args):
@@ -131,8 +133,11 @@ def _added(s: Store, op: str) -> Expr | None:
 
 def _refused(s: Store, parallel: bool) -> Diagnostic:
     name, op = s.buffer.name, dict(s.buffer.attrs).get("op", "sum")
-    form = {"sum": f"{name}[…] += value", "max": f"{name}[…] = T.max({name}[…], value)",
-            "min": f"{name}[…] = T.min({name}[…], value)"}.get(str(op), "the same operator")  # fmt: skip
+    form = {
+        "sum": f"{name}[…] += value",
+        "max": f"{name}[…] = T.max({name}[…], value)",
+        "min": f"{name}[…] = T.min({name}[…], value)",
+    }.get(str(op), "the same operator")
     labels = () if s.buffer.span is None else (Label(s.buffer.span, f"`{name}` is a reducer"),)
     return make_diagnostic(
         "TL187",

@@ -95,14 +95,19 @@ def _declaration(name: str) -> Iterator[str]:
     if name in _DECORATORS or _import(name):
         return
     if isinstance(value, LanguageFunction):
-        returned = _RETURNS.get(str(value.signature.return_annotation), "Any")
-        yield f"def {name}({_parameters(value.signature)}) -> {returned}:"
+        yield f"def {name}({_parameters(value.signature)}) -> {_returned(value)}:"
         yield f'    """{_summary(value.doc)}"""'
         yield ""
     elif isinstance(value, T.DType):
         yield f"{name}: Final[DType]"
     elif not isinstance(value, _DECLARED_TYPES):
         yield f"{name}: Any"
+
+
+def _returned(function: LanguageFunction) -> str:
+    """Statements that are no tile operations are also written `T.evaluate(T.sync_threads())`."""
+    returned = _RETURNS.get(str(function.signature.return_annotation), "Any")
+    return "Any" if returned == "None" and function.kind != "tile" else returned
 
 
 def _summary(doc: str) -> str:

@@ -258,7 +258,7 @@ def _has_state(value: Any) -> bool:
     """An object of a class of the user's that is equal to itself only: what it holds may change."""
     kind = type(value)
     return (
-        kind.__hash__ is object.__hash__
+        getattr(kind, "__hash__", None) is object.__hash__
         and kind.__module__ != "builtins"
         and hasattr(value, "__dict__")
         and not isinstance(value, type)

@@ -8,6 +8,10 @@ import { selectedInterpreter } from "./python";
 import { type Settings, readSettings, serverOptions } from "./settings";
 import { versionSkew } from "./version";
 
+const RUNS_THE_FILE = new Set(
+  ["compile", "emulate", "trace"].map((name) => `tilelang.server.${name}`),
+);
+
 /** The server of this window. Restarts are done one after the other. */
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
@@ -30,7 +34,7 @@ export class Server implements vscode.Disposable {
 
   /** Send changed settings that need no restart. */
   async configure(): Promise<void> {
-    const settings = { tilelang: serverOptions(currentSettings()) };
+    const settings = { tilelang: toldToServer(currentSettings()) };
     await this.client?.sendNotification("workspace/didChangeConfiguration", { settings });
   }
 
@@ -130,9 +134,49 @@ function clientOptions(settings: Settings, output: vscode.LogOutputChannel): Lan
       { language: "python", scheme: "untitled" },
       { language: "python", notebook: "jupyter-notebook" },
     ],
-    initializationOptions: serverOptions(settings),
+    initializationOptions: toldToServer(settings),
     outputChannel: output,
+    middleware: {
+      // A lens runs the file as it is on the disk.
+      executeCommand: async (command, args: unknown[], next) => {
+        if (typeof args[0] === "string" && RUNS_THE_FILE.has(command)) {
+          const uri = vscode.Uri.parse(args[0]).toString();
+          await vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri && d.isDirty)?.save();
+        }
+        return next(command, args);
+      },
+      window: { showDocument: (params, token, next) => showResult(params.uri) ?? next(params, token) },
+    },
   };
+}
+
+/** The settings, and whether kernels may be run. */
+function toldToServer(settings: Settings): Record<string, unknown> {
+  return { ...serverOptions(settings), trusted: vscode.workspace.isTrusted };
+}
+
+/** Shows a page of the server's inside the window, which works where the server is remote, too. */
+function showResult(uri: string): Promise<{ success: boolean }> | undefined {
+  const file = vscode.Uri.parse(uri);
+  if (file.path.endsWith(".html")) {
+    return showPage(file);
+  }
+  if (!file.path.endsWith(".md")) {
+    return undefined;
+  }
+  const shown = vscode.commands.executeCommand("markdown.showPreview", file);
+  return Promise.resolve(shown).then(() => ({ success: true }));
+}
+
+async function showPage(file: vscode.Uri): Promise<{ success: boolean }> {
+  const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(file));
+  const title = file.path.split("/").at(-1) ?? "trace";
+  const panel = vscode.window.createWebviewPanel("tilelang.trace", title, vscode.ViewColumn.Active, {
+    enableScripts: true,
+    retainContextWhenHidden: true,
+  });
+  panel.webview.html = text;
+  return { success: true };
 }
 
 function kernelsAreOpen(): boolean {

@@ -74,8 +74,23 @@ _VALUES: Final[dict[str, tuple[Value, ...]]] = {
     "compile.out_idx": (Value("[-1]", "the last parameter is returned"),),
 }  # fmt: skip
 _BOOLEAN: Final = frozenset(
-    "transpose_A transpose_B transpose_E clear_accum clear nan_propagate reverse disable_tma "
-    "use_tma return_prev use_2cta is_cpu explicit enable prefer_async".split()
+    [
+        "transpose_A",
+        "transpose_B",
+        "transpose_E",
+        "clear_accum",
+        "clear",
+        "nan_propagate",
+        "reverse",
+        "disable_tma",
+        "use_tma",
+        "return_prev",
+        "use_2cta",
+        "is_cpu",
+        "explicit",
+        "enable",
+        "prefer_async",
+    ]
 )
 _OF_DTYPE: Final = re.compile(r"(?:\w+_)?dtype$")
 
@@ -105,7 +120,7 @@ def strings_of(function: str, parameter: str, catalogue: Catalogue) -> Iterator[
 
 
 def parameter_name(entry: Entry | None, position: int) -> str:
-    """The name of the parameter that takes the argument at a position, empty where there is none."""
+    """The parameter that takes the argument at a position, empty where there is none."""
     named: list[Parameter] = []
     for parameter in entry.parameters or () if entry else ():
         if parameter.name == "*":

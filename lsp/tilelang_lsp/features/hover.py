@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+import re
+from dataclasses import dataclass, replace
 
 from tilelang_diagnostics import Span
-from tilelang_lsp.cursor import dotted_at
+from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.cursor import call_at, dotted_at
 from tilelang_lsp.describe_budget import assumed_page, budget_page
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.insights import keys_of
-from tilelang_lsp.markdown import code, entry_markdown
-from tilelang_lsp.model import Fact, Insight, Kernel, Symbol
+from tilelang_lsp.markdown import code, doc_markdown, entry_markdown
+from tilelang_lsp.model import Analysis, Fact, Insight, Kernel, Symbol
+from tilelang_lsp.recovery import recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +39,57 @@ def hover(request: Request) -> Hover | None:
     for key, kernel in keys_of(analysis).items():
         if kernel.span.line == request.line and kernel.name == dotted.name:
             return Hover(_kernel(kernel, request.insights.of(key)), kernel.span)
-    symbol = analysis.symbol_at(request.line, request.column)
-    if symbol is not None and (symbol.detail or symbol.notes):
+    argument = _argument(request, dotted.name)
+    if argument:
+        return Hover(argument, span)
+    symbol = _declared(analysis, analysis.symbol_at(request.line, request.column))
+    if symbol is not None and symbol.kind == "function":
+        said = _function(request, symbol)
+        return Hover(said, span) if said else None
+    if symbol is not None and symbol.detail != "StaticModule" and (symbol.detail or symbol.notes):
         here = symbol.at(request.line, request.column) or span
         told = [f.detail for f in request.insights.facts if f.span == symbol.span and f.detail]
         values = [f.detail for f in _around(request) if f.kind == "values"][:1]
         return Hover(_symbol(symbol, (*dict.fromkeys((*told, *values)),)), here)
     return None
+
+
+def _argument(request: Request, name: str) -> str:
+    """What the documentation says of the keyword `name` in a call around the position."""
+    line = split_lines(request.text)[request.line - 1]
+    if not re.match(r"\w*\s*=(?!=)", line[request.column - 1 :]):
+        return ""
+    call = call_at(request.text, request.line, request.column)
+    entry = None if call is None else request.catalogue.find(request.analysis, call.name)
+    found = [p for p in (entry.parameters or () if entry else ()) if p.name == name and p.keyword]
+    if not found or entry is None:
+        return ""
+    rows = [r for r in re.split(r"[;\n]", entry.doc) if re.search(rf"\b{name}\b[\w, ]*:", r)]
+    about = rows[0].strip().rstrip(".") if rows else entry.summary
+    return f"{code(f'{found[0].text}  # of {entry.name}')}\n\n{about}"
+
+
+def _declared(analysis: Analysis, symbol: Symbol | None) -> Symbol | None:
+    """A parameter of an eager kernel as its annotation in the body declares it."""
+    if symbol is None or symbol.kind not in ("parameter", "dim") or symbol.detail.startswith("("):
+        return symbol
+    same = (
+        s for s in analysis.symbols
+        if s.name == symbol.name and s.function == symbol.function and s.detail.startswith("(")
+    )  # fmt: skip
+    found = next(same, None)
+    return symbol if found is None else replace(found, uses=(symbol.span, *symbol.uses))
+
+
+def _function(request: Request, symbol: Symbol) -> str:
+    """The header and the documentation of a function of the file."""
+    readable = recover(request.text)
+    for node in ast.walk(readable.tree) if readable is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name == symbol.name:
+            header = f"def {node.name}({ast.unparse(node.args)})"
+            doc = ast.get_docstring(node)
+            return "\n\n".join((code(header), *([doc_markdown(doc)] if doc else [])))
+    return ""
 
 
 FEATURE = Feature("textDocument/hover", hover, "current")
@@ -79,5 +127,12 @@ def _kernel(kernel: Kernel, insight: Insight | None) -> str:
         if insight.assumed:
             lines.append(f"looked into with\n\n{assumed_page(insight)}")
         if insight.failure:
-            lines.append(f"not lowered: {insight.failure}")
+            lines.append(f"not lowered: {_why_not(kernel, insight)}")
     return "\n\n".join(lines)
+
+
+def _why_not(kernel: Kernel, insight: Insight) -> str:
+    """Sizes that are open are reason enough; what else is said is for those who develop this."""
+    if kernel.open_names and re.match(r"\w*Error:", insight.failure):
+        return f"{', '.join(kernel.open_names)} open; `# tilelang: set` gives a value"
+    return insight.failure

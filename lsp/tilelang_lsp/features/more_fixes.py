@@ -254,9 +254,9 @@ def _elementwise(place: _Place) -> Iterator[Fix]:
 def _annotated(place: _Place) -> Iterator[Fix]:
     """`x: T.float16 = v` as `x = T.cast(v, T.float16)`."""
     match place.statement(place.span.line):
-        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value) as node if (
-            value is not None and node.lineno == node.end_lineno
-        ):
+        case (
+            ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value) as node
+        ) if value is not None and node.lineno == node.end_lineno:
             dtype, text = place.source(annotation), place.source(value)
             span = place.at(node.lineno, node.col_offset + 1, len(place.lines[node.lineno - 1]) + 1)
             call = f"{name} = {place.alias}.cast({text}, {dtype})"

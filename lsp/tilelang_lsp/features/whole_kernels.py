@@ -149,8 +149,11 @@ def ${1:attention}(Q, K, V, block_M=64, block_N=64, num_stages=${2:2}):
             {T}.copy(K[bz, by, k * block_N, 0], K_shared)
             {T}.copy(V[bz, by, k * block_N, 0], V_shared)
             for i, j in {T}.Parallel(block_M, block_N):
-                scores[i, j] = {T}.if_then_else(k * block_N + j < seq_len, 0, -{T}.infinity("float32"))
-            {T}.gemm(Q_shared, K_shared, scores, transpose_B=True, policy={T}.GemmWarpPolicy.FullRow)
+                inside = k * block_N + j < seq_len
+                scores[i, j] = {T}.if_then_else(inside, 0, -{T}.infinity("float32"))
+            {T}.gemm(
+                Q_shared, K_shared, scores, transpose_B=True, policy={T}.GemmWarpPolicy.FullRow
+            )
             {T}.copy(peak, old_peak)
             {T}.reduce_max(scores, peak, dim=1, clear=False)
             for i in {T}.Parallel(block_M):
