@@ -14,7 +14,6 @@ from typing import Any
 
 from lsprotocol import types as lsp
 from pygls import uris
-from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from tilelang_diagnostics import SourceMap

@@ -137,7 +137,7 @@ class Product:
     @property
     def is_async(self) -> bool:
         """Whether its author waits for it."""
-        return self.op.attr("instruction") == "wgmma"
+        return bool(self.op.attr("instruction") == "wgmma")
 
     @property
     def transpose_a(self) -> bool:

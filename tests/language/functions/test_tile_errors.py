@@ -254,7 +254,7 @@ CASES: list[tuple[str, str, str]] = [
         "gemm: policy",
         """
         T.gemm(s, t, f, policy=7)
-     #  ^^^^^^^^^^^^^^^^^^^^^^^^^ error[TL117] policy
+        #                      ^ error[TL117] policy
      """,
         "T.GemmWarpPolicy.FullRow",
     ),
