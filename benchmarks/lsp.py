@@ -26,13 +26,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.lsp_peers import measure_peers
-from tests.lsp.rpc_client import Client
+from tests.lsp.rpc_client import CAPABILITIES, Client
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {"hints": 0.050, "diagnostics": 0.150, "layouts and budgets": 1.0, "first hints": 3.0}
 LOOK_EVERY = 6
 SCREEN = 60  # lines that an editor shows
 HINTS = "textDocument/inlayHint"
+MEMORY_EVERY = 50  # edits
+# As editors do: what a hint says in full is asked for when somebody points at it.
+LATER: dict[str, Any] = {"inlayHint": {"resolveSupport": {"properties": ["tooltip"]}}}
 SEED = 20261130
 TYPED = (
     "T.copy(A_tile, B_tile)", "extra = T.alloc_shared((64, 32), 'float16')", "T.clear(acc)",
@@ -171,7 +174,10 @@ class Watch(Client):
     def __init__(self, options: dict[str, Any]) -> None:
         self.changed = threading.Condition()
         self.came: dict[tuple[str, int], float] = {}
-        super().__init__({**options, "status": True})
+        text = {**CAPABILITIES["textDocument"], **LATER}
+        super().__init__(
+            {**options, "status": True}, capabilities={**CAPABILITIES, "textDocument": text}
+        )
 
     def _take(self, message: dict[str, Any]) -> None:
         params = message.get("params") or {}
@@ -210,7 +216,7 @@ def measure(name: str, text: str, count: int, options: dict[str, Any]) -> Measur
         for number, (edit, new) in enumerate(session(text, count), 2):
             _one(client, uri, number, edit, text, found)
             text = new
-            if number % 25 == 0:
+            if (number - 1) % MEMORY_EVERY == 0:
                 found.memory.append(_memory(client.process.pid))
         found.processor = _processor(client.process.pid) - before
         found.logged = len(client.log)
@@ -320,6 +326,8 @@ def table(results: dict[str, Measured]) -> str:
         first, last, most = found.memory[0], found.memory[-1], max(found.memory)
         rows.append(f"{name:<20} memory of all processes: {first:.0f} MB at first, "
                     f"{last:.0f} MB at the end, {most:.0f} MB at most")  # fmt: skip
+        shown = " ".join(f"{megabytes:.0f}" for megabytes in found.memory)
+        rows.append(f"{name:<20} every {MEMORY_EVERY} edits: {shown} MB")
     return "\n".join(rows)
 
 

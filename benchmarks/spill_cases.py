@@ -83,7 +83,7 @@ def _registered(case: KernelCase, small: bool) -> Function:
         function = made.get_tir(**params).function
     else:
         values = case.values(device=not small)
-        if "nchunks" in values:
+        if {"nchunks", "chunk_size"} <= values.keys():
             values["seqlen"] = values["nchunks"] * values["chunk_size"]
         consts = made.eager.specialise(params).consts
         function = made.eager.function((), {**params, **{n: values[n] for n in consts}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 from collections.abc import Sequence
 
@@ -33,7 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         from tilelang.version import VERSION
         from tilelang_lsp.server import make_server
 
-        make_server(worker, VERSION, looker).start_io()
+        server = make_server(worker, VERSION, looker)
+        # What is there now stays: looking through it would hold up an answer now and then.
+        gc.collect()
+        gc.freeze()
+        server.start_io()
     finally:
         worker.stop()
         looker.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilelang.layouts.machine import NOMINAL
 from tilelang_lsp.model import Budget, Insight, Kernel
 
 NAMED = 5  # tiles on a page
@@ -80,8 +81,14 @@ def assumed_line(
     if left:
         parts.append(f"open: {', '.join(left)}")
     if nominal and insight is not None and (known or insight.budgets):
-        parts.append(f"as on {insight.target}: no target is set")
+        parts.append(stand_in_text(insight))
     return "; ".join(parts)
+
+
+def stand_in_text(insight: Insight) -> str:
+    """As on which GPU a kernel without a target is shown, and why on that one."""
+    needed = "" if insight.target == str(NOMINAL) else ", which it needs"
+    return f"as on {insight.target}{needed}: no target is set"
 
 
 def assumed_page(insight: Insight) -> str:

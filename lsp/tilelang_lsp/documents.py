@@ -17,8 +17,8 @@ from typing import Protocol
 from tilelang_diagnostics import Diagnostic, Severity
 from tilelang_lsp.edits import Change, change_between, move_diagnostics, move_hints
 from tilelang_lsp.features.diagnostics import line_here
-from tilelang_lsp.features.inlay_hints import hints
 from tilelang_lsp.following import Imports
+from tilelang_lsp.hinting import Hinting
 from tilelang_lsp.insights import FileInsights, Insights, Key, digests, keys_of
 from tilelang_lsp.model import Analysis, Hint, Insight
 from tilelang_lsp.options import Options
@@ -65,6 +65,7 @@ class Document:
     text: str
     analysis: Analysis
     hints: tuple[Hint, ...] = ()
+    hinting: Hinting = field(default_factory=Hinting)
     findings: tuple[Diagnostic, ...] = ()
     insights: FileInsights = field(default_factory=FileInsights)
     dirty: bool = True
@@ -245,15 +246,14 @@ class Documents:
             if before.get(key) is not known:  # its places are those of the analysis
                 for change in document.moved:
                     known.move(change)
-        if not document.moved:
-            moved = hints(analysis, document.insights.facts, options.hints)
-        else:
+        groups = document.insights.groups
+        if document.moved:
             # Facts of unchanged kernels, as the analysed text has them, are drawn with it.
             kept = [self.kept.get(d, analysis) for d in digest.values()]
-            facts = tuple(f for insight in kept if insight is not None for f in insight.facts)
-            moved = hints(analysis, facts, options.hints)
-            for change in document.moved:
-                moved = move_hints(moved, change)
+            groups = tuple(insight.facts for insight in kept if insight is not None)
+        moved = document.hinting.hints(analysis, groups, options.hints)
+        for change in document.moved:
+            moved = move_hints(moved, change)
         if moved != document.hints:
             document.hints = moved
             self.refresh()

@@ -6,7 +6,8 @@ is still being analysed: an editor that gets no hints would let them flicker.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tilelang_diagnostics import Diagnostic, Label, Span
@@ -86,15 +87,19 @@ def change_between(old: str, new: str) -> Change | None:
     )
 
 
-def move_hints(hints: Iterable[Hint], change: Change) -> tuple[Hint, ...]:
-    """The hints whose text is still there, where it is now."""
+def move_hints(hints: Sequence[Hint], change: Change) -> tuple[Hint, ...]:
+    """The hints whose text is still there, where it is now; they are in order of their lines."""
+    first = bisect_left(hints, change.start[0], key=lambda h: h.line)
+    touched, behind = hints[first:], hints[len(hints) :]
+    if change.start[0] == change.old_end[0] == change.new_end[0]:
+        last = bisect_right(hints, change.start[0], first, key=lambda h: h.line)
+        touched, behind = hints[first:last], hints[last:]
     moved: list[Hint] = []
-    for hint in hints:
-        if change.leaves(hint.line, hint.line):
-            moved.append(hint)
-        elif (place := change.move(hint.line, hint.column)) is not None:
+    for hint in touched:
+        place = change.move(hint.line, hint.column)
+        if place is not None:
             moved.append(replace(hint, line=place[0], column=place[1]))
-    return tuple(moved)
+    return (*hints[:first], *moved, *behind)
 
 
 def move_facts(facts: Iterable[Fact], change: Change) -> tuple[Fact, ...]:

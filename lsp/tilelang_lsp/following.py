@@ -2,8 +2,8 @@
 
     imports = Following(workspace).of("/work/gemm.py", text)
 
-Asked in the server, where texts are open; `followed.py` reads them where they are analysed. `Imports`
-is a value: as long as it stays the same, so does all that the other files contribute.
+Asked in the server, where texts are open; `followed.py` reads them where they are analysed.
+`Imports` is a value: as long as it stays the same, so does all that the other files contribute.
 Of a file that is open its text travels, without the bodies of kernels, which no importer sees; a
 file on the disk is read where it is needed. While an open file cannot be read, what it said
 before holds.
@@ -37,8 +37,8 @@ Asked = tuple[str, int]  # module, dots before it
 class Imports:
     """The files that a file is read with.
 
-    `links` say which file an import means, of what the importing file asks for; `files` have a path,
-    a key that changes with what they say, and their text where that is not the one on the disk.
+    `links` say which file an import means, of what the importing file asks for; `files` have a
+    path, a key that changes with what they say, and their text if that is not the one on the disk.
     """
 
     links: tuple[tuple[str, Asked, str], ...] = ()

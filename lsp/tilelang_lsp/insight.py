@@ -25,7 +25,7 @@ from tilelang.occupancy import occupancy_of
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.stmt import For, Function, TileOp, walk_statements
 from tilelang.target import Target, is_auto, parse_target
-from tilelang_diagnostics import CompileError, Diagnostic, Span
+from tilelang_diagnostics import CompileError, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.engine import read_kernels, without_suppressed
 from tilelang_lsp.facts import program_facts
@@ -34,7 +34,9 @@ from tilelang_lsp.layout_text import entry_text, short_layout, shorter_layout
 from tilelang_lsp.model import Budget, Fact, Insight, Share
 from tilelang_lsp.options import Options
 from tilelang_lsp.parsed import open_names, owner_at
+from tilelang_lsp.reasons import why_not_lowered
 from tilelang_lsp.recovery import recover
+from tilelang_lsp.stand_in import stand_in
 
 
 def insight(
@@ -47,6 +49,9 @@ def insight(
     if readable is None:
         return replace(about, failure="the file cannot be read")
     text = readable.text
+    if nominal:
+        target = stand_in(ast.parse(text), line)
+        about = replace(about, target=str(target))
     parsed, assumed = _specialised(text, path, kernel, line, options, target)
     about = replace(about, assumed=assumed)
     if parsed is None or parsed.function is None:
@@ -66,8 +71,8 @@ def insight(
         except CompileError as error:
             failure = error.diagnostics[0].message if error.diagnostics else str(error)
             found += [] if nominal else error.diagnostics
-        except Exception as error:  # what lowering cannot do yet is no finding in the kernel
-            failure = f"{type(error).__name__}: {error}"
+        except Exception as error:  # no finding in the kernel
+            failure = why_not_lowered(parsed.function, open_names(parsed), error)
         else:
             facts += told.facts
             found += [] if nominal else told.diagnostics

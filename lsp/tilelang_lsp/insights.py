@@ -59,22 +59,36 @@ def _hash(*parts: object) -> str:
 
 @dataclass(slots=True)
 class Known:
-    """What is known of one kernel, where its text is now."""
+    """What is known of one kernel; where its text is now is found out when it is asked for."""
 
-    insight: Insight
+    found: Insight
     digest: str
+    has_moved: bool = False
+    _ahead: list[Change] = field(default_factory=list)
+
+    @property
+    def insight(self) -> Insight:
+        """With the places where the text is now."""
+        for change in self._ahead:
+            self.found = _moved(self.found, change)
+        self._ahead.clear()
+        return self.found
 
     def move(self, change: Change) -> None:
         """Follow an edit."""
-        old = self.insight
-        place = change.move(old.line, 1)
-        self.insight = replace(
-            old,
-            line=old.line if place is None else place[0],
-            facts=move_facts(old.facts, change),
-            budgets=move_budgets(old.budgets, change),
-            diagnostics=move_diagnostics(old.diagnostics, change),
-        )
+        self.has_moved = True
+        self._ahead.append(change)
+
+
+def _moved(old: Insight, change: Change) -> Insight:
+    place = change.move(old.line, 1)
+    return replace(
+        old,
+        line=old.line if place is None else place[0],
+        facts=move_facts(old.facts, change),
+        budgets=move_budgets(old.budgets, change),
+        diagnostics=move_diagnostics(old.diagnostics, change),
+    )
 
 
 class Insights:
@@ -89,9 +103,10 @@ class Insights:
             return None
         self._kept.move_to_end(digest)
         insight, old = self._kept[digest]
-        if analysis.tops == old:
-            return insight
-        return _shifted(insight, Moves(old, analysis.tops, analysis.path))
+        if analysis.tops != old:
+            insight = _shifted(insight, Moves(old, analysis.tops, analysis.path))
+            self._kept[digest] = insight, analysis.tops
+        return insight
 
     def put(self, digest: str, insight: Insight, analysis: Analysis) -> None:
         """Keep an insight into a kernel of the analysed file."""
@@ -126,7 +141,8 @@ class FileInsights:
         self.known = {k: v for k, v in self.known.items() if k in kernels}
         for key in kernels:
             current = self.known.get(key)
-            if current is not None and current.digest == digest[key]:
+            if (current is not None and current.digest == digest[key]
+                    and not current.has_moved):  # fmt: skip
                 continue
             found = kept.get(digest[key], analysis)
             if found is not None:
@@ -144,7 +160,12 @@ class FileInsights:
     @property
     def facts(self) -> tuple[Fact, ...]:
         """Those of all kernels."""
-        return tuple(f for known in self.known.values() for f in known.insight.facts)
+        return tuple(f for facts in self.groups for f in facts)
+
+    @property
+    def groups(self) -> tuple[tuple[Fact, ...], ...]:
+        """Those of each kernel: the same objects for as long as they stay the same."""
+        return tuple(known.insight.facts for known in self.known.values())
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -23,13 +23,14 @@ POLL_SECONDS = 1.0
 
 def register(server: TilelangServer) -> None:
     """Everything that is no question."""
-    _register_start(server)
-    _register_documents(server)
+    published = other_requests.Published(server)
+    _register_start(server, published)
+    _register_documents(server, published)
     _register_notebooks(server)
-    _register_settings(server)
+    _register_settings(server, published)
 
 
-def _register_start(server: TilelangServer) -> None:
+def _register_start(server: TilelangServer, published: other_requests.Published) -> None:
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
         server.configure(params.initialization_options)
@@ -44,21 +45,22 @@ def _register_start(server: TilelangServer) -> None:
         if server.looker is not None:
             server.later(server.looker.warm())
         if not await _watch(server):
-            server.later(_poll(server))
+            server.later(_poll(server, published))
         await server.catalogue()
         await _pull_settings(server)
         await _hear_of_settings(server)
-        server.later(other_requests.publish_workspace(server))
+        published.soon(0)
 
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(params: None) -> None:
+        published.stop()
         await server.runs.stop()
         server.worker.stop()
         if server.looker is not None:
             server.looker.stop()
 
 
-def _register_documents(server: TilelangServer) -> None:
+def _register_documents(server: TilelangServer, published: other_requests.Published) -> None:
     documents = server.documents
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
@@ -80,6 +82,7 @@ def _register_documents(server: TilelangServer) -> None:
         server.linked.edited()  # what is on the disk counts now
         if not server.pulls:
             server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+            published.closed(uri)
 
 
 def _register_notebooks(server: TilelangServer) -> None:
@@ -111,7 +114,7 @@ def _register_notebooks(server: TilelangServer) -> None:
                 server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
 
-def _register_settings(server: TilelangServer) -> None:
+def _register_settings(server: TilelangServer, published: other_requests.Published) -> None:
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
         settings = params.settings
@@ -121,10 +124,12 @@ def _register_settings(server: TilelangServer) -> None:
         else:
             server.configure(said)
         read_again(server)
+        published.soon()
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
         server.linked.changed()
+        published.soon()
         if not all(change.uri.endswith(".py") for change in params.changes):
             read_again(server)
 
@@ -188,7 +193,7 @@ async def _watch(server: TilelangServer) -> bool:
     return True
 
 
-async def _poll(server: TilelangServer) -> None:
+async def _poll(server: TilelangServer, published: other_requests.Published) -> None:
     """Look at the files that open documents depend on now and then."""
 
     def stamps() -> object:
@@ -202,4 +207,5 @@ async def _poll(server: TilelangServer) -> None:
         found = stamps()
         if found != known and set(server.documents.open_files) == paths:
             read_again(server)
+            published.soon()
         known, paths = found, set(server.documents.open_files)

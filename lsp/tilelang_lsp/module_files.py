@@ -1,7 +1,7 @@
 """Which file of the workspace does an import mean? Looked up as Python would, never imported.
 
-    from pkg.ops import double    in /w/app/main.py: app/pkg/ops.py, pkg/ops.py or src/pkg/ops.py
-    from .ops import double       in /w/pkg/gemm.py: pkg/ops.py
+from pkg.ops import double    in /w/app/main.py: app/pkg/ops.py, pkg/ops.py or src/pkg/ops.py
+from .ops import double       in /w/pkg/gemm.py: pkg/ops.py
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 MOST_SYMBOLS = 500
+# How long nothing may have changed before the files that are not open are looked at again.
+SETTLE_SECONDS = 1.0
 
 
 def register(server: TilelangServer) -> None:
@@ -153,12 +155,49 @@ def _report(found: list[lsp.Diagnostic], previous: str | None) -> Any:
     return lsp.RelatedFullDocumentDiagnosticReport(found, result_id=result)
 
 
-async def publish_workspace(server: TilelangServer) -> None:
-    """The findings of files that are not open, for editors that do not ask; once, at the start."""
-    if server.pulls:
-        return
-    for uri, found in (await _workspace_findings(server)).items():
-        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+class Published:
+    """The findings of files that are not open, kept current for editors that do not ask."""
+
+    def __init__(self, server: TilelangServer) -> None:
+        self._server = server
+        self._shown: dict[str, list[lsp.Diagnostic]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def soon(self, wait: float = SETTLE_SECONDS) -> None:
+        """Look at all of them once nothing has changed for a while; a look under way ends."""
+        if self._server.pulls:
+            return
+        if self._task is not None:
+            self._task.cancel()
+        self._task = asyncio.get_running_loop().create_task(self._publish(wait))
+
+    def closed(self, uri: str) -> None:
+        """What is shown of a file was taken away."""
+        self._shown.pop(uri, None)
+        self.soon()
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _publish(self, wait: float) -> None:
+        await asyncio.sleep(wait)
+        try:
+            found = await _workspace_findings(self._server)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("the workspace's diagnostics failed")
+            return
+        opened = self._server.documents.open_files
+        gone: dict[str, list[lsp.Diagnostic]] = {u: [] for u in self._shown if u not in found}
+        for uri, said in {**gone, **found}.items():
+            if uri not in opened and self._shown.get(uri) != said:
+                self._server.text_document_publish_diagnostics(
+                    lsp.PublishDiagnosticsParams(uri, said)
+                )
+        self._shown = found
 
 
 async def _workspace_findings(server: TilelangServer) -> dict[str, list[lsp.Diagnostic]]:

@@ -115,7 +115,8 @@ def _cut(lines: tuple[str, ...], body: list[ast.stmt], begin: int = 0) -> _Piece
 
 
 def _first_line(node: ast.stmt) -> int:
-    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+    lines: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
+    return min([node.lineno, *lines])
 
 
 def _common(left: tuple[str, ...], right: tuple[str, ...], limit: int | None = None) -> int:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from tilelang.language.frontend import Parsed
 from tilelang.language.source import SourceFile
-from tilelang_diagnostics import Diagnostic, Span
+from tilelang_diagnostics import Diagnostic
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.engine import check
 from tilelang_lint.rules import Subject

@@ -113,6 +113,7 @@ class Worker:
         """End the process; requests in flight fail."""
         if self._process is not None:
             self._process.kill()
+            self._process.wait()  # leaves no zombie
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _ask(self, request: tuple[Any, ...]) -> Any:
@@ -238,7 +239,7 @@ def serve() -> None:
             answer, payload = None, ("failed", traceback.format_exc())
         send(answers, payload)
         del request, answer, payload
-        # What refers to itself is left behind by each reading, and somebody who types is never idle.
+        # Each reading leaves behind what refers to itself, and who types is never idle.
         gc.collect(1 if number % COLLECT_MORE_EVERY == 0 else 0)
 
 

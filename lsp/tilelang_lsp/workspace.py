@@ -283,5 +283,3 @@ def module_name(path: str) -> str:
     """What a file is called in messages."""
     name = os.path.basename(path)
     return os.path.basename(os.path.dirname(path)) if name == PACKAGE else name
-
-

@@ -1,9 +1,8 @@
-"""`T.gemm` is done by warp groups where its tiles can lie as WGMMA needs them; else it is told why."""
+"""`T.gemm` is done by warp groups where its tiles can lie as WGMMA needs them; else told why not."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import pytest
 

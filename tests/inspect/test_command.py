@@ -43,7 +43,7 @@ def test_the_first_line_is_the_budget(run: Run) -> None:
     assert "matmul for cuda:sm_90a, machine code by NVRTC" in out
     row = next(x for x in out.splitlines() if x.startswith(f"kernels.py:{line_of('gemm')}"))
     assert row.split("  ")[1:] and row.endswith("2 mma")
-    assert "bank conflicts: none predicted in 4 uses of shared tiles" in out
+    assert "bank conflicts: none predicted in 2 uses of shared tiles" in out
     assert "\x1b" not in out and all(x == x.rstrip() for x in out.splitlines())
 
 

@@ -77,7 +77,9 @@ def test_every_line_knows_its_place():
     )
     assert span.line > lines
     assert all(line.span is not None for line in text.lines)
-    assert f"  #@ {span.file}:{span.line}:" in text.annotated()
+    saved = text.saved()
+    assert f"  #@ {Path(__file__).name}:{span.line}:" in saved
+    assert f"# file {Path(__file__).name} = {__file__!r}" in saved
 
 
 def test_parameters_assume_no_more_alignment_than_one_element():

@@ -131,9 +131,9 @@ def test_symbols_of_a_workspace(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("def matmul_plain(): ...\n")
     (tmp_path / "broken.py").write_text("import tilelang\ndef f(:\n")
     (tmp_path / "node_modules" / "x.py").write_text("import tilelang\ndef matmul(): ...\n")
-    found = Workspace().symbols([str(tmp_path)], "")
+    found = Workspace([str(tmp_path)]).symbols("")
     assert {(d.name, d.kind, d.container) for d in found} == {
         ("multiply", "macro", ""), ("Config", "class", ""), ("make_kernel", "function", "Config"),
-        ("matmul", "kernel", ""),
+        ("matmul", "kernel", ""), ("f", "function", ""),
     }  # fmt: skip
-    assert [d.name for d in Workspace().symbols([str(tmp_path)], "mml")] == ["matmul"]
+    assert [d.name for d in Workspace([str(tmp_path)]).symbols("mml")] == ["matmul"]

@@ -211,6 +211,7 @@ def test_lenses_of_a_kernel() -> None:
         "compile",
         "run on the emulator",
         "trace",
+        "no target",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -9,9 +10,13 @@ import pytest
 from benchmarks.lsp import eight_kernels, session
 from tests.lsp.asking import PATH
 from tests.support.markers import kernel_text
+from tilelang_diagnostics import Span
 from tilelang_lsp import analysis as module
 from tilelang_lsp.analysis import Analyser, analyse
-from tilelang_lsp.model import Analysis
+from tilelang_lsp.assembly import MOST_FILES, Memory
+from tilelang_lsp.features.inlay_hints import hints
+from tilelang_lsp.hinting import Hinting
+from tilelang_lsp.model import HINT_KINDS, Analysis, Fact
 from tilelang_lsp.options import Options
 
 TWO = kernel_text("""
@@ -99,3 +104,43 @@ def test_a_typing_session_gives_what_reading_everything_gives(full: bool) -> Non
         found = analyser.analyse(now, PATH, Options())
         if number % step == 0:
             assert normal(found) == normal(analyse(now, PATH)), number
+
+
+def test_hints_and_messages_in_parts_are_those_of_everything(full: bool) -> None:
+    text, options = eight_kernels(), Options(targets=("cuda:sm_90a",))
+    analyser, here, there, hinting = Analyser(), Memory(), Memory(), Hinting()
+    sent: list[int] = []
+    for number, (_, now) in enumerate(session(text, 300 if full else 45)):
+        data = pickle.dumps(here.pack(PATH, *analyser.read(now, PATH, options)))
+        sent.append(len(data))
+        found = there.unpack(PATH, now, pickle.loads(data))
+        drawn = hinting.hints(found, (), options.hints)
+        if full or number % 7 == 0:
+            whole = analyse(now, PATH, options)
+            assert normal(found) == normal(whole), number
+            assert drawn == hints(whole, (), options.hints), number
+    assert sorted(sent)[len(sent) // 2] < sent[0] / 4  # one definition of eight
+
+
+def test_facts_beyond_the_text_are_drawn_where_they_lie() -> None:
+    found = analyse(TWO, PATH)
+    lines = {k.name: k.span.line for k in found.kernels}
+    groups = tuple(
+        (Fact(Span(PATH, line, 1, line, 5), "layouts", f" {name}"),) for name, line in lines.items()
+    )
+    hinting = Hinting()
+    every = [fact for facts in groups for fact in facts]
+    assert hinting.hints(found, groups, HINT_KINDS) == hints(found, every, HINT_KINDS)
+    made = hinting.made
+    assert hinting.hints(found, groups, HINT_KINDS) and hinting.made == made
+    other = (groups[0], ())
+    assert hinting.hints(found, other, HINT_KINDS) == hints(found, groups[0], HINT_KINDS)
+    assert hinting.made == made + 1
+
+
+def test_both_ends_forget_the_same_files() -> None:
+    analyser, here, there = Analyser(), Memory(), Memory()
+    for number in (*range(MOST_FILES + 3), 0, MOST_FILES, 1):
+        path = f"{number}.py"
+        message = here.pack(path, *analyser.read(TWO, path, Options()))
+        assert there.unpack(path, TWO, message) == analyse(TWO, path)

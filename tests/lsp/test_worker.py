@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +131,54 @@ def test_a_look_that_nobody_waits_for_yet_is_never_begun(worker: Worker) -> None
         assert (await worker.look(SLOW, "last.py", "main", 5, Options(), False)).budgets
 
     asyncio.run(story())
+
+
+def test_a_new_process_is_sent_nothing_it_does_not_have(worker: Worker) -> None:
+    async def story() -> None:
+        for number in range(3):
+            assert await worker.analyse(TEXT, "k.py", Options()) == analyse(TEXT, "k.py")
+            if number == 1:
+                assert worker._process is not None
+                worker._process.kill()
+                worker._process.wait()
+
+    asyncio.run(story())
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks the kernel for memory")
+def test_reading_without_a_pause_leaves_nothing_behind(worker: Worker) -> None:
+    text = kernel_text(in_launch("\n".join(["T.clear(C)"] * 60)))
+
+    async def megabytes(rounds: int) -> float:
+        for number in range(rounds):
+            await worker.analyse(f"{text}\n# {number}\n", "k.py", Options())
+        assert worker._process is not None
+        pages = Path(f"/proc/{worker._process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    async def story() -> tuple[float, float]:
+        return await megabytes(40), await megabytes(120)
+
+    first, last = asyncio.run(story())
+    assert last - first < 8
+
+
+def test_what_was_ended_leaves_no_process_behind() -> None:
+    async def story() -> list[int]:
+        worker, pids = Worker(), []
+        for _ in range(2):
+            await worker.catalogue()
+            assert worker._process is not None
+            pids.append(worker._process.pid)
+            worker._process.kill()
+            with contextlib.suppress(WorkerFailed):  # unless it was seen to be gone
+                await worker.catalogue()
+        await worker.catalogue()
+        assert worker._process is not None
+        pids.append(worker._process.pid)
+        worker.stop()
+        return pids
+
+    for pid in asyncio.run(story()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -137,7 +137,7 @@ def test_serialize_dependent_marks_a_reduction():
         for i0 in T.Parallel(16):
             total[i0] = 0.0
         for i in T.Parallel(16):
-            for j in T.serial(8):
+            for j in T.serial(8, reduction=True):
                 total[i] = total[i] + A[i, j]
         for i0_1 in T.Parallel(16):
             B[i0_1] = total[i0_1]

@@ -45,7 +45,7 @@ def test_what_is_saved_is_read_back(trace: Trace) -> None:
 
 def test_the_first_record_says_what_it_is() -> None:
     first = json.loads(next(dump(SMALL)))
-    assert list(first.items())[:3] == [("schema", "tilelang-trace"), ("major", 1), ("minor", 1)]
+    assert list(first.items())[:3] == [("schema", "tilelang-trace"), ("major", 1), ("minor", 2)]
 
 
 def test_newer_minor_versions_are_read() -> None:

@@ -82,7 +82,7 @@ def test_nearly_every_line_leads_to_python(kernel: str, arch: str) -> None:
     assert found["ptx"].percent >= 99
     # What a kernel begins with, a frame and a bank of constants, is nobody's.
     assert found["sass"].lines - found["sass"].mapped <= 2
-    assert all(c.lines >= 80 for c in found.values())
+    assert all(c.lines >= 70 for c in found.values())
 
 
 @pytest.mark.parametrize(("kernel", "arch"), [row[:2] for row in EXPECTED])

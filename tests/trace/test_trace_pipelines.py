@@ -48,10 +48,11 @@ def test_decisions_say_why() -> None:
     found = {(s.name, d.kind): d for s in trace.steps for d in s.decisions if d.span is not None}
     assert found["insert_sync", "barrier"].text.startswith("the threads of the block wait before")
     assert "another thread" in found["insert_sync", "barrier"].why
-    assert found["lower_async_copies", "copy"].why == "as wide as an instruction gets"
-    assert found["lower_gpu_ops", "matrix"].text == (
-        "T.gemm(A_s, B_s, C_l) uses mma_m16n8k16_f32_f16_f16"
-    )
+    assert found["lower_gpu_ops", "gemm"].text == "mma.sync m16n8k16, 16 a warp, by 2x2 warps"
+    copies = {d.text: d for s in trace.steps for d in s.decisions if d.kind == "copy"}
+    assert copies["`A` → `A_s` by cp.async, 16 bytes at a time"].why == "as wide as it gets"
+    result = copies["`C_l` → `C`, 8 bytes at a time"]
+    assert ("16 bytes at a time", "a thread has 2 elements of a row") in result.rejected
 
 
 def test_it_fits_a_screen() -> None:

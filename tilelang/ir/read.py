@@ -16,7 +16,6 @@ from tilelang.ir import attrs, tirx
 from tilelang.ir.read_error import Mistake, Silent, span_of
 from tilelang.ir.read_stmt import StatementReader
 from tilelang.ir.text_file import Comments, FileFormatError, comments_of
-from tilelang.ir.text_values import value_text
 from tilelang_diagnostics import diagnose, error_for
 from tilelang_diagnostics.model import Span
 
@@ -132,54 +131,3 @@ class _Reader(StatementReader):
         if outputs and body and isinstance(body[-1], ast.Return):
             body.pop()
         return outputs, body
-
-
-def same_function(a: tirx.PrimFunc, b: tirx.PrimFunc) -> bool:
-    """Whether two functions are structurally equal, layouts by what they say."""
-    return bool(tirx.structural_equal(_comparable(a), _comparable(b)))
-
-
-def _comparable(func: tirx.PrimFunc) -> Any:
-    """`func` with the layouts in its attributes as text: TVM tells Python objects apart."""
-    plain = {str(k): value_text(v) for k, v in dict(func.attrs or {}).items()}
-    body = tirx.structural_map(
-        func.body,
-        [
-            (tirx.AllocBuffer, _plain_alloc), (tirx.For, _plain_loop),
-            (tirx.AttrStmt, _plain_attr), (tirx.Call, _plain_call),
-        ],
-        order="post",
-    )  # fmt: skip
-    return tirx.PrimFunc(list(func.params), body).with_attr(plain)
-
-
-def _plain(said: Any) -> dict[str, Any]:
-    return {
-        str(k): v if isinstance(v, tirx.Var) else value_text(v) for k, v in dict(said).items()
-    }
-
-
-def _plain_alloc(s: Any) -> Any:
-    return tirx.AllocBuffer(s.buffer, _plain(s.annotations), s.span)
-
-
-def _plain_loop(s: Any) -> Any:
-    return tirx.For(
-        s.loop_var, s.min, s.extent, s.kind, s.body, s.thread_binding, _plain(s.annotations),
-        s.step, s.span,
-    )  # fmt: skip
-
-
-def _plain_attr(s: Any) -> Any:
-    if isinstance(s.node, attrs.Held):
-        zero = tirx.StringImm(value_text(s.node))
-        return tirx.AttrStmt(zero, s.attr_key, s.value, s.body, s.span)
-    return s
-
-
-def _plain_call(e: Any) -> Any:
-    if e.attrs is None or not dict(e.attrs):
-        return e
-    return tirx.Call(e.op, list(e.args), attrs=_plain(e.attrs), ret_ty=e.ty, span=e.span)
-
-

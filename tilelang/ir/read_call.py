@@ -27,9 +27,7 @@ _CALL = "call"  # T.call('operator', …): what no short form stands for
 class CallReader(ExprReader):
     """Reads expressions, and calls of operators."""
 
-    def operator(
-        self, name: str, node: ast.Call, ret: Any = None, statement: bool = False
-    ) -> Any:
+    def operator(self, name: str, node: ast.Call, ret: Any = None, statement: bool = False) -> Any:
         """A call of an operator; `ret` is its result where the line says it elsewhere. One that
         is a statement has none unless its operator says so."""
         place = self.site()

@@ -241,9 +241,7 @@ class ExprReader:
         found = self._form(name, node)
         return self.operator(name, node) if found is None else found
 
-    def operator(
-        self, name: str, node: ast.Call, ret: Any = None, statement: bool = False
-    ) -> Any:
+    def operator(self, name: str, node: ast.Call, ret: Any = None, statement: bool = False) -> Any:
         """A call of an operator."""
         raise NotImplementedError
 
@@ -270,7 +268,9 @@ class ExprReader:
             case "Shuffle":
                 self.count(node, 2)
                 if not all(isinstance(arg, ast.Tuple) for arg in args):
-                    raise Mistake("TL116", "T.Shuffle has a tuple of vectors and one of lanes", node)
+                    raise Mistake(
+                        "TL116", "T.Shuffle has a tuple of vectors and one of lanes", node
+                    )
                 vectors, lanes = ([self.expr(e) for e in a.elts] for a in args)  # type: ignore[attr-defined]
                 return tirx.Shuffle(vectors, lanes, self.span)
             case "cast":
@@ -437,7 +437,11 @@ def _begins_with(stop: ast.expr, first: ast.expr | None) -> bool:
 
 def language_name(func: ast.expr) -> str | None:
     """`copy` of `T.copy`."""
-    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "T":
+    if (
+        isinstance(func, ast.Attribute)
+        and isinstance(func.value, ast.Name)
+        and func.value.id == "T"
+    ):
         return func.attr
     return None
 

@@ -176,7 +176,7 @@ class StatementReader(StorageReader, CallReader):
             raise Mistake("TL116", f"`{ast.unparse(stmt.value)}` is no value", stmt.value)
         if dtype_of(value) == "void":
             raise Mistake("TL116", f"`{ast.unparse(stmt.value)}` has no value", stmt.value)
-        var = tirx.Var(target.id, value.ty, site)
+        var = self.variable(target.id, value.ty, site)
         self.names[target.id] = var
         return tirx.Bind(var, value, self.span)
 
@@ -237,7 +237,7 @@ class StatementReader(StorageReader, CallReader):
     ) -> Any:  # fmt: skip
         span = self.span
         loops = [
-            tirx.Var(name, dtype_of(extent), site)
+            self.variable(name, dtype_of(extent), site)
             for name, site, (_, extent) in zip(names, sites, bounds, strict=True)
         ]
         outer = dict(self.names)
@@ -400,7 +400,7 @@ class StatementReader(StorageReader, CallReader):
             if not isinstance(name, ast.Name):
                 raise Mistake("TL116", f"`{ast.unparse(name)}` is no name", name)
             self.free(name.id, name)
-            var = tirx.Var(name.id, dtype_of(extent), site)
+            var = self.variable(name.id, dtype_of(extent), site)
             self.names[name.id] = var
             found.append((var, extent, tag))
         bindings = dict(self._thread_names(stmt))
@@ -410,7 +410,7 @@ class StatementReader(StorageReader, CallReader):
             assigned = bindings.pop(n, None)
             name = f"t{'xyz'[n]}" if assigned is None else assigned[0]
             site = self.span if assigned is None else assigned[1]
-            var = tirx.Var(name, dtype_of(extent), site)
+            var = self.variable(name, dtype_of(extent), site)
             if assigned is not None:
                 self.names[name] = var
             threads.append((var, extent, tag))

@@ -35,6 +35,7 @@ class StorageReader(ExprReader):
         self.accepts_dims = False
         self._file, self._lines, self._here = file, lines, here
         self._last: TirSpan = None
+        self._variables: dict[tuple[str, str], Any] = {}
 
     def header(self, stmt: ast.stmt, read: Callable[[], _T]) -> _T:
         """What the line of a statement says."""
@@ -101,6 +102,10 @@ class StorageReader(ExprReader):
         if name in self.names or name == "T":
             raise Mistake("TL135", f"`{name}` is bound above", node,
                           help="every name of the IR is bound once: choose another")  # fmt: skip
+
+    def variable(self, name: str, dtype: Any, site: TirSpan) -> Any:
+        """The variable a statement binds: a name means one variable, in each copy of a loop."""
+        return self._variables.setdefault((name, str(dtype)), tirx.Var(name, dtype, site))
 
     def lookup(self, name: str, node: ast.AST) -> Any:
         """What a name stands for; a new one in the shape of a parameter is a runtime extent."""

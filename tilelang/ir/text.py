@@ -73,8 +73,7 @@ class IRText:
     def saved(self, title: str = "", after: str = "") -> str:
         """A file that reads back as the function; `after` names the pass that made it."""
         rows = tuple(
-            (line.text, Place(line.span, line.calls), line.notes, line.sites)
-            for line in self.lines
+            (line.text, Place(line.span, line.calls), line.notes, line.sites) for line in self.lines
         )
         return file_text(Document(rows, title, after, value_text(dict(self.said)), self.operators))
 
@@ -293,7 +292,7 @@ class _Printer:
             return [text.expr(low), text.expr(stop)]
         if isinstance(extent, tirx.Sub) and tirx.structural_equal(extent.b, low):
             begins = isinstance(extent.a, tirx.Add) and tirx.structural_equal(extent.a.a, low)
-            if not begins and not isinstance(extent.a, tirx.IntImm):
+            if not begins:
                 return [text.expr(low), text.expr(extent.a)]
             return [text.expr(low), f"extent={text.expr(extent)}"]
         first = text.expr(low)

@@ -219,7 +219,10 @@ class ExprText:
         if name == "clear":
             del operands[1]
         elif name == "gemm":
-            return f"T.gemm({', '.join([*self._product(args, operands), *keywords(shown)])})", result
+            return (
+                f"T.gemm({', '.join([*self._product(args, operands), *keywords(shown)])})",
+                result,
+            )
         return f"T.{name}({', '.join([*operands, *keywords(shown)])})", result
 
     def _product(self, args: Sequence[Any], operands: list[str]) -> list[str]:

@@ -240,7 +240,9 @@ class _Places:
     def _span(self, text: str, line: int) -> Span:
         match = _SPAN.fullmatch(text.strip())
         if match is None or match["file"] not in self._aliases:
-            raise FileFormatError(line, f"`{text.strip()}` is no place: FILE:LINE:COLUMN-LINE:COLUMN")
+            raise FileFormatError(
+                line, f"`{text.strip()}` is no place: FILE:LINE:COLUMN-LINE:COLUMN"
+            )
         numbers = [int(n) for n in match.groups()[1:]]
         try:
             return Span(self._aliases[match["file"]], *numbers)

@@ -116,16 +116,16 @@ def _tile_op(name: str, element: bool) -> tuple[str, dict[str, Any]]:
         return "scan", {"kind": _SCANS[name]}
     if name.startswith(_ONE_ELEMENT) and not element:
         kind = name.removeprefix(_ONE_ELEMENT)
-        return ("atomic", {"op": kind}) if kind in ("add", "max", "min", "and", "or") else (name, {})
+        return (
+            ("atomic", {"op": kind}) if kind in ("add", "max", "min", "and", "or") else (name, {})
+        )
     if name == "finalize_reducer":
         return "reducer_finalize", {}
     return name, {}
 
 
 def _schema_kinds(name: str) -> tuple[Kind, ...]:
-    return tuple(
-        "either" if "=" in operand else "region" for operand in SCHEMAS[name].operands
-    )
+    return tuple("either" if "=" in operand else "region" for operand in SCHEMAS[name].operands)
 
 
 def short_form(call: Any) -> tuple[str, list[Any], dict[str, Any]]:

@@ -9,8 +9,6 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-
-
 from tilelang.ir.attrs import Held, unheld
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.index_map import IndexMap
@@ -69,7 +67,6 @@ def read_attached(call: ast.Call, kind: str) -> Held:
 
     def forward(*index: Any) -> Any:
         return _evaluated(function.body, dict(zip(names, index, strict=False)))
-
 
     if kind == "Fragment":
         return Held(Fragment(shape, forward, replicate=copies))

@@ -42,9 +42,7 @@ class Collected:
     group_users: dict[Buffer, dict[tuple[int, int], Origin]] = field(default_factory=dict)
 
 
-def collect(
-    launch: st.Launch, machine: Machine, plain: frozenset[int] = frozenset()
-) -> Collected:
+def collect(launch: st.Launch, machine: Machine, plain: frozenset[int] = frozenset()) -> Collected:
     """Read a launch. Without a known number of threads nothing is demanded.
 
     `plain` are gemms, by identity, that warp groups are known not to do."""

@@ -46,8 +46,8 @@ class Feature:
     """One request the server answers.
 
     `waits`: for the analysis of the current text ("current"), for a moment ("fresh"), or takes what
-    there is ("newest") because an answer at once is worth more than a fresh one. `apart`: it may read
-    many files, so that it is answered on a thread of its own.
+    there is ("newest") because an answer at once is worth more than a fresh one. `apart`: it may
+    read many files, so that it is answered on a thread of its own.
     """
 
     method: str

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.cursor import call_at, dotted_at
-from tilelang_lsp.describe_budget import assumed_page, budget_page
+from tilelang_lsp.describe_budget import assumed_page, budget_page, stand_in_text
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.insights import keys_of
 from tilelang_lsp.markdown import code, doc_markdown, entry_markdown
@@ -127,12 +127,7 @@ def _kernel(kernel: Kernel, insight: Insight | None) -> str:
         if insight.assumed:
             lines.append(f"looked into with\n\n{assumed_page(insight)}")
         if insight.failure:
-            lines.append(f"not lowered: {_why_not(kernel, insight)}")
+            lines.append(f"not lowered: {insight.failure}")
+        if insight.nominal:
+            lines.append(stand_in_text(insight))
     return "\n\n".join(lines)
-
-
-def _why_not(kernel: Kernel, insight: Insight) -> str:
-    """Sizes that are open are reason enough; what else is said is for those who develop this."""
-    if kernel.open_names and re.match(r"\w*Error:", insight.failure):
-        return f"{', '.join(kernel.open_names)} open; `# tilelang: set` gives a value"
-    return insight.failure

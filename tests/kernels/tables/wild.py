@@ -75,7 +75,7 @@ KERNELS = (
         wild_gemm.grouped_by_index,
         wild_gemm.inputs_grouped,
         wild_gemm.reference_grouped,
-        sizes={"N": 45, "K": 70, "groups": (0, 2, -1, 1)},
+        sizes={"M": 64, "N": 45, "K": 70, "E": 3, "blocks": 4, "groups": (0, 2, -1, 1)},
         needs_torch=True,
     ),
     _case(
