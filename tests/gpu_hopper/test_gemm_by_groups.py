@@ -1,4 +1,4 @@
-"""`T.gemm` is done by warp groups where its tiles can lie as WGMMA needs them; else told why not."""
+"""`T.gemm` is done by warp groups where its tiles can lie so, and else it is told why not."""
 
 from __future__ import annotations
 

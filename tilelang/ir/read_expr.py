@@ -79,8 +79,8 @@ class ExprReader:
             case ast.BoolOp(op=op, values=values):
                 kind = tirx.And if isinstance(op, ast.And) else tirx.Or
                 found = self.condition(values[0])
-                for value in values[1:]:
-                    found = kind(found, self.condition(value), self.span)
+                for operand in values[1:]:
+                    found = kind(found, self.condition(operand), self.span)
                 return found
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self._binary(_SYMBOLS.get(type(op), ""), left, right, node)
@@ -250,7 +250,7 @@ class ExprReader:
         args = node.args
         if name in _FUNCTION_OF or name == "truncdiv":
             self.count(node, 2)
-            a, b = self._pair(*args, node)
+            a, b = self._pair(args[0], args[1], node)
             return self._built(_FUNCTION_OF.get(name, "Div"), a, b, node)
         match name:
             case "Select":

@@ -115,8 +115,8 @@ class StatementReader(StorageReader, CallReader):
         if name == "use_swizzle":
             said = {word.arg: self.value(word.value) for word in node.keywords}
             panel = self.integer(node.args[0]) if node.args else 0
-            key, values = "swizzle", {"value": [panel, said.get("order", "row")]}
-            return self._annotate([self._key(key)], values)
+            order = {"value": [panel, said.get("order", "row")]}
+            return self._annotate([self._key("swizzle")], order)
         key = name.removeprefix("annotate_")
         if not node.args:
             found = {str(word.arg): self.value(word.value) for word in node.keywords}

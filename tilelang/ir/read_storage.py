@@ -215,9 +215,11 @@ class StorageReader(ExprReader):
         shape = tuple(build.int_value(d) for d in buffer.shape)
         if getattr(layout, "shape", None) != shape:
             raise Mistake(
-                "TL117", f"the layout of `{buffer.name}` is one of {getattr(layout, 'shape', '?')}, "
-                f"and the tile of {shape}", call,
-            )  # fmt: skip
+                "TL117",
+                f"the layout of `{buffer.name}` is one of {getattr(layout, 'shape', '?')}, and the "
+                f"tile of {shape}",
+                call,
+            )
 
     def _home(
         self, home: list[str], buffer: Any, layout: Any, notes: Mapping[str, Any], call: ast.Call

@@ -468,7 +468,7 @@ def _alignments(buffers: Sequence[tuple[str, Any]], usual: int | None = None) ->
     }
     if not found:
         return {}
-    return {"align": found[""] if "" in found else found}
+    return {"align": found.get("", found)}
 
 
 def element_bytes(dtype: str) -> int:
