@@ -237,7 +237,8 @@ class Workspace:
 
 def read_names(path: str, text: str) -> Names | None:
     """The names of a text, however broken; None when nothing can be made of it."""
-    tree, broken = parse(text), ()
+    tree = parse(text)
+    broken: tuple[int, ...] = ()
     if tree is None:
         readable = recover(text)
         if readable is None:

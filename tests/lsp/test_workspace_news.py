@@ -38,13 +38,6 @@ def test_what_is_shown_follows_the_disk(tmp_path: Path) -> None:
         second.write_text(WRONG)
         told(client, second, CREATED)
         assert heard(client, second.as_uri()) == ["TL110"]
-        toml = tmp_path / "pyproject.toml"
-        toml.write_text('[tool.tilelang]\nignore = ["TL110"]\n')
-        told(client, toml, CREATED)
-        assert heard(client, second.as_uri()) == []
-        toml.unlink()
-        told(client, toml, DELETED)
-        assert heard(client, second.as_uri()) == ["TL110"]
         second.unlink()
         told(client, second, DELETED)
         assert heard(client, second.as_uri()) == []

@@ -410,9 +410,10 @@ class StatementReader(StorageReader, CallReader):
             assigned = bindings.pop(n, None)
             name = f"t{'xyz'[n]}" if assigned is None else assigned[0]
             site = self.span if assigned is None else assigned[1]
-            var = self.variable(name, dtype_of(extent), site)
-            if assigned is not None:
-                self.names[name] = var
+            if assigned is None:  # printed nowhere: a variable of this launch alone
+                var = tirx.Var(name, dtype_of(extent), site)
+            else:
+                var = self.names[name] = self.variable(name, dtype_of(extent), site)
             threads.append((var, extent, tag))
         for _, _, node in bindings.values():
             raise Mistake("TL117", f"the launch has {len(threads)} axes of threads", node)

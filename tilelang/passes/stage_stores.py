@@ -14,7 +14,6 @@ place: no block takes more memory than before.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 from tilelang.analysis.tile_effects import effects_of, unwrapped
@@ -94,18 +93,13 @@ class _Stage(ScopedRewriter):
         return elements * versions * find_dtype(str(flat.dtype)).bits
 
     def _staged(self, s: Any, room: int) -> Any | None:
-        """A copy in two; None for any other statement, and where nothing is gained."""
-        why = ""
-
-        def not_staged(reason: str) -> None:
-            nonlocal why
-            why = reason
-
-        made = self._tried(s, room, not_staged)
+        """A copy in two; None for any other statement, and where it is not done."""
+        made = self._tried(s, room)
         copy = unwrapped(s)
-        if why:
-            self._ctx.passed_over("copy", "through shared memory", why, copy.span)
-        elif made is not None:
+        if isinstance(made, str):
+            self._ctx.passed_over("copy", "through shared memory", made, copy.span)
+            return None
+        if made is not None:
             name = TileRegion.of(copy.value.args[0]).buffer.name
             self._ctx.note(
                 "copy", f"`{name}` leaves by way of shared memory", copy.span,
@@ -113,7 +107,8 @@ class _Stage(ScopedRewriter):
             )  # fmt: skip
         return made
 
-    def _tried(self, s: Any, room: int, no: Callable[[str], None]) -> Any | None:
+    def _tried(self, s: Any, room: int) -> Any | str | None:
+        """A copy in two, or why not; None for any other statement."""
         copy = unwrapped(s)
         if called_op(copy) != "copy" or _says_how(copy):
             return None
@@ -130,14 +125,14 @@ class _Stage(ScopedRewriter):
         wide = max(1, _WIDEST // bits)
         vectors, rest = divmod(math.prod(shape), wide * self._threads)
         if not _is_narrow(layout, self._threads, bits):
-            return no("a warp fills whole sectors of the tensor as it is")
+            return "a warp fills whole sectors of the tensor as it is"
         if not vectors or rest:
-            return no(f"the tile is no multiple of 16 bytes for each of {self._threads} threads")
+            return f"the tile is no multiple of 16 bytes for each of {self._threads} threads"
         if math.prod(shape) * bits > room:
             needed, there = math.prod(shape) * bits // 8, room // 8
-            return no(f"the tile takes {needed} bytes, and operands leave {there}")
+            return f"the tile takes {needed} bytes, and operands leave {there}"
         if not self._is_aligned(dst, shape, wide):
-            return no(f"rows of `{dst.buffer.name}` are not known to begin at 16 bytes")
+            return f"rows of `{dst.buffer.name}` are not known to begin at 16 bytes"
         return self._in_two(s, copy, home, dst, loop_layout(shape, self._threads, wide))
 
     def _is_aligned(self, dst: TileRegion, shape: tuple[int, ...], wide: int) -> bool:
