@@ -36,6 +36,7 @@ class StorageReader(ExprReader):
         self._file, self._lines, self._here = file, lines, here
         self._last: TirSpan = None
         self._variables: dict[tuple[str, str], Any] = {}
+        self._buffers: dict[str, Any] = {}
 
     def header(self, stmt: ast.stmt, read: Callable[[], _T]) -> _T:
         """What the line of a statement says."""
@@ -106,6 +107,11 @@ class StorageReader(ExprReader):
     def variable(self, name: str, dtype: Any, site: TirSpan) -> Any:
         """The variable a statement binds: a name means one variable, in each copy of a loop."""
         return self._variables.setdefault((name, str(dtype)), tirx.Var(name, dtype, site))
+
+    def _one(self, name: str, buffer: Any) -> Any:
+        """The buffer a statement declares: the same one in each copy of a statement."""
+        known = self._buffers.setdefault(name, buffer)
+        return known if tirx.structural_equal(known.ty, buffer.ty) else buffer
 
     def lookup(self, name: str, node: ast.AST) -> Any:
         """What a name stands for; a new one in the shape of a parameter is a runtime extent."""
@@ -180,10 +186,9 @@ class StorageReader(ExprReader):
             return self._allocation(call, name, own, home, notes)
 
         buffer, flat, said = self.header(stmt, read)
-        self.names[own] = buffer
+        buffer = self.names[own] = self._one(own, buffer)
         if flat is not None:
-            self.names[home[0]] = flat
-            said[attrs.FLAT] = flat
+            said[attrs.FLAT] = self.names[home[0]] = self._one(home[0], flat)
         return tirx.AllocBuffer(buffer, said or None, self.span)
 
     def _allocation(
@@ -256,7 +261,7 @@ class StorageReader(ExprReader):
             return buffer, made
 
         buffer, data = self.header(stmt, read)
-        self.names[own] = buffer
+        buffer = self.names[own] = self._one(own, buffer)
         return build.declare(buffer, data, self.span)
 
     def _buffer(
