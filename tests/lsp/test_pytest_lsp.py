@@ -57,6 +57,7 @@ def made_client() -> Any:
     client.asked = []
     for method in REFRESHES:
         client.feature(method)(lambda *_, method=method: client.asked.append(method))
+    client.feature(lsp.CLIENT_REGISTER_CAPABILITY)(lambda *_: None)
     return client
 
 
