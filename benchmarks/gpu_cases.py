@@ -222,13 +222,17 @@ def _is_array(value: Any) -> bool:
 
 
 def _raw(value: Any) -> Any:
-    """The bytes of a tensor or array, in the order of memory."""
+    """The bytes of a tensor or array, as they lie in memory; what lies between rows is 0."""
     if hasattr(value, "detach"):
         import torch
 
         return value.detach().contiguous().view(torch.uint8).numpy().reshape(-1)
-    order = np.argsort([-s for s in value.strides], kind="stable")
-    return np.ascontiguousarray(value.transpose(order)).reshape(-1).view(np.uint8)
+    last = sum((n - 1) * s for n, s in zip(value.shape, value.strides, strict=True))
+    held = np.zeros(last + value.itemsize if value.size else 0, dtype=np.uint8)
+    if value.size:
+        whole = np.ndarray(value.shape, value.dtype, held, strides=value.strides)
+        whole[...] = value
+    return held
 
 
 def _strides(value: Any) -> tuple[int, ...]:
