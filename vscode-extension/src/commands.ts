@@ -4,13 +4,18 @@ import { execFile } from "node:child_process";
 import * as vscode from "vscode";
 import { codeOnLine, isCode } from "./codes";
 import { type Outline, kernelAt } from "./kernels";
-import { cliCommand, environment, kernelArguments } from "./launch";
-import { currentInterpreter, currentSettings } from "./server";
+import { cliCommand, kernelArguments, launch } from "./launch";
+import { NOTHING_OUTSIDE } from "./messages";
+import { currentInterpreter, currentSettings, refuseToRun, surroundings } from "./surroundings";
 
 const PAGES = "tilelang-page";
 
-/** Compile or trace the kernel at the cursor, in a terminal of its own. */
+/** Compile or trace the kernel at the cursor, in a terminal of its own. Both run the file. */
 export async function runOnKernel(subcommand: "compile" | "trace"): Promise<void> {
+  if (!vscode.workspace.isTrusted) {
+    await refuseToRun();
+    return;
+  }
   const editor = vscode.window.activeTextEditor;
   if (editor === undefined || editor.document.languageId !== "python") {
     void vscode.window.showInformationMessage("TileLang: open a Python file with a kernel first.");
@@ -23,10 +28,15 @@ export async function runOnKernel(subcommand: "compile" | "trace"): Promise<void
   }
   const settings = currentSettings(document.uri);
   const kernel = kernelAt(await outlineOf(document.uri), editor.selection.active.line);
+  const around = surroundings();
+  const python = await currentInterpreter(settings, around, document.uri);
   const args = kernelArguments(subcommand, document.uri.fsPath, kernel, settings);
-  const command = cliCommand(await currentInterpreter(settings, document.uri), args);
-  const execution = new vscode.ProcessExecution(command.program, command.args, {
-    cwd: settings.cwd,
+  const started = python && launch(cliCommand(python, args), settings, around);
+  if (started === undefined) {
+    return; // trust cannot be taken back while a window is open
+  }
+  const execution = new vscode.ProcessExecution(started.program, started.args, {
+    cwd: started.cwd,
     env: { PYTHONSAFEPATH: "1" },
   });
   const task = new vscode.Task(
@@ -43,7 +53,7 @@ export async function runOnKernel(subcommand: "compile" | "trace"): Promise<void
 /** Show the page of a code: the one on the cursor's line, else one that is typed. */
 export async function explain(given?: unknown): Promise<void> {
   const code = typeof given === "string" ? given : await askForCode();
-  if (code === undefined) {
+  if (code === undefined || !isCode(code)) {
     return;
   }
   const uri = vscode.Uri.from({ scheme: PAGES, path: `${code.trim()}.md` });
@@ -82,9 +92,15 @@ function asFound(diagnostic: vscode.Diagnostic) {
 
 async function pageOf(code: string): Promise<string> {
   const settings = currentSettings();
-  const { program, args } = cliCommand(await currentInterpreter(settings), ["explain", code]);
+  const around = surroundings();
+  const python = await currentInterpreter(settings, around);
+  const asked = python && launch(cliCommand(python, ["explain", code]), settings, around);
+  if (asked === undefined) {
+    return `# ${code}\n\n${NOTHING_OUTSIDE}\n`;
+  }
+  const { program, args, cwd, env } = asked;
   return new Promise((resolve) => {
-    execFile(program, args, { env: environment(process.env) }, (error, stdout, stderr) => {
+    execFile(program, args, { cwd, env }, (error, stdout, stderr) => {
       resolve(error === null ? stdout : `# ${code}\n\n${stderr.trim() || error.message}\n`);
     });
   });

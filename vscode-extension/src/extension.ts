@@ -10,7 +10,7 @@ const NEED_RESTART = ["interpreter", "path", "args", "cwd", "logLevel"];
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const { version } = context.extension.packageJSON as { version: string };
-  const server = new Server(version);
+  const server = new Server(version, context.globalState);
   context.subscriptions.push(
     server,
     registerPages(),
@@ -25,6 +25,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         void server.configure();
       }
     }),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => void server.foldersChanged()),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void server.restart()),
     await onInterpreterChange(() => void server.restart()),
   );

@@ -13,15 +13,31 @@ interface PythonApi {
   };
 }
 
-/** The path of the selected interpreter; undefined without the Python extension. */
-export async function selectedInterpreter(resource?: vscode.Uri): Promise<string | undefined> {
+/**
+ * The path of the interpreter selected for a file or folder; undefined without the Python extension.
+ * What `isAllowed` refuses is not looked into, since that starts it.
+ */
+export async function selectedInterpreter(
+  resource: vscode.Uri | undefined,
+  isAllowed: (path: string) => boolean,
+): Promise<string | undefined> {
   const api = await pythonApi();
-  if (api === undefined) {
+  if (api === undefined || (!vscode.workspace.isTrusted && isNamedByWorkspace(resource))) {
     return undefined;
   }
   const chosen = api.environments.getActiveEnvironmentPath(resource);
+  if (!isAllowed(chosen.path)) {
+    return undefined;
+  }
   const resolved = await api.environments.resolveEnvironment(chosen);
   return resolved?.executable.uri?.fsPath;
+}
+
+/** Whether settings of the workspace may have decided what is selected. */
+function isNamedByWorkspace(resource: vscode.Uri | undefined): boolean {
+  const settings = vscode.workspace.getConfiguration("python", resource);
+  const scopes = settings.inspect("defaultInterpreterPath");
+  return scopes?.workspaceValue !== undefined || scopes?.workspaceFolderValue !== undefined;
 }
 
 /** Calls `listener` when another interpreter is selected. */

@@ -2,15 +2,21 @@
 
 import { execFile } from "node:child_process";
 import * as vscode from "vscode";
-import { LanguageClient, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
-import { type Command, environment, interpreter, probeCommand, serverCommand } from "./launch";
-import { selectedInterpreter } from "./python";
-import { type Settings, readSettings, serverOptions } from "./settings";
-import { versionSkew } from "./version";
+import { LanguageClient, type LanguageClientOptions } from "vscode-languageclient/node";
+import { type Command, type Launch, launch, serverStart } from "./launch";
+import { type Message, NOTHING_OUTSIDE, versionSkew, whyNot } from "./messages";
+import { executeCommand } from "./middleware";
+import { serverOptions, type Settings } from "./settings";
+import { showResult } from "./show";
+import { currentInterpreter, currentSettings, refuseToRun, surroundings } from "./surroundings";
 
-const RUNS_THE_FILE = new Set(
-  ["compile", "emulate", "trace"].map((name) => `tilelang.server.${name}`),
-);
+/** Where the versions are kept that the user was told about. */
+const TOLD = "versions told";
+
+/** A server that can be started, or why there is none. */
+type Found =
+  | { settings: Settings; server: Launch; python: Command | undefined }
+  | { settings: Settings; problem: string };
 
 /** The server of this window. Restarts are done one after the other. */
 export class Server implements vscode.Disposable {
@@ -21,15 +27,28 @@ export class Server implements vscode.Disposable {
     language: "python",
   });
 
-  constructor(private readonly version: string) {
+  constructor(
+    private readonly version: string,
+    private readonly memory: vscode.Memento,
+  ) {
     this.status.name = "TileLang";
     this.status.command = { command: "tilelang.restart", title: "Restart" };
   }
 
   /** Start the server, or start it again with the settings as they are now. */
   restart(): Promise<void> {
-    this.pending = this.pending.then(() => this.stop()).then(() => this.start());
+    this.pending = this.pending
+      .then(() => this.stop())
+      .then(() => this.start())
+      .catch((error: unknown) => this.fail(currentSettings(), String(error)));
     return this.pending;
+  }
+
+  /** Folders came or went: a new one may bring the server, or hold the one that must not run. */
+  async foldersChanged(): Promise<void> {
+    if (this.client === undefined || !vscode.workspace.isTrusted) {
+      await this.restart();
+    }
   }
 
   /** Send changed settings that need no restart. */
@@ -45,20 +64,19 @@ export class Server implements vscode.Disposable {
   }
 
   private async start(): Promise<void> {
-    const settings = currentSettings();
-    const python = await currentInterpreter(settings);
-    const problem = settings.path.length > 0 ? undefined : await probe(python, settings);
-    if (problem !== undefined) {
+    const found = await findServer();
+    const { settings } = found;
+    if ("problem" in found) {
       // Every Python project starts this extension; only those with kernels miss the compiler.
-      this.fail(settings, `${python.program} cannot import tilelang: ${problem}`, kernelsAreOpen());
+      this.fail(settings, found.problem, kernelsAreOpen());
       return;
     }
-    const command = serverCommand(settings, python);
-    this.output.info(`starting ${[command.program, ...command.args].join(" ")}`);
+    const { program, args, cwd, env } = found.server;
+    this.output.info(`starting ${[program, ...args].join(" ")} in ${cwd}`);
     this.client = new LanguageClient(
       "tilelang",
       "TileLang",
-      executable(command, settings),
+      { command: program, args, options: { cwd, env } },
       clientOptions(settings, this.output),
     );
     try {
@@ -67,14 +85,29 @@ export class Server implements vscode.Disposable {
       this.fail(settings, `the server could not be started: ${String(error)}`);
       return;
     }
-    const server = this.client.initializeResult?.serverInfo?.version;
-    const skew = versionSkew(this.version, server);
+    await this.started(settings, program, found.python);
+  }
+
+  private async started(settings: Settings, program: string, python: Command | undefined): Promise<void> {
+    const server = this.client?.initializeResult?.serverInfo?.version;
+    const skew = versionSkew(this.version, server, python, process.platform);
+    const restricted = vscode.workspace.isTrusted ? "" : "restricted: kernels are not run; ";
     this.status.text = `TileLang ${server ?? ""}`.trim();
-    this.status.detail = skew ?? python.program;
+    this.status.detail = restricted + (skew?.text ?? program);
     this.status.severity =
       skew === undefined ? vscode.LanguageStatusSeverity.Information : vscode.LanguageStatusSeverity.Warning;
     if (skew !== undefined) {
-      this.output.warn(skew);
+      this.output.warn(skew.text);
+      await this.tellOnce(`${this.version} ${server}`, skew, settings);
+    }
+  }
+
+  /** A message about versions, once for each pair of them. */
+  private async tellOnce(versions: string, message: Message, settings: Settings): Promise<void> {
+    const told = this.memory.get<string[]>(TOLD, []);
+    if (settings.showNotifications && !told.includes(versions)) {
+      await this.memory.update(TOLD, [...told, versions]);
+      void this.tell(message, vscode.window.showWarningMessage);
     }
   }
 
@@ -88,43 +121,72 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  private fail(settings: Settings, message: string, notify = true): void {
-    this.output.error(message);
+  private fail(settings: Settings, text: string, notify = true): void {
+    this.output.error(text);
     this.status.text = "TileLang is not running";
-    this.status.detail = message;
+    this.status.detail = text;
     this.status.severity = vscode.LanguageStatusSeverity.Error;
     if (settings.showNotifications && notify) {
-      void this.offerHelp(message);
+      const trust = vscode.workspace.isTrusted ? [] : [{ title: "Manage Trust" } as const];
+      const actions = [...trust, { title: "Settings" } as const, { title: "Log" } as const];
+      void this.tell({ text, actions }, vscode.window.showErrorMessage);
     }
   }
 
-  private async offerHelp(message: string): Promise<void> {
-    const chosen = await vscode.window.showErrorMessage(`TileLang: ${message}`, "Settings", "Log");
-    if (chosen === "Settings") {
-      await vscode.commands.executeCommand("workbench.action.openSettings", "tilelang.interpreter");
-    } else if (chosen === "Log") {
-      this.output.show();
+  /** Shows a message, and does what its clicked button says. */
+  private async tell(
+    { text, actions }: Message,
+    show: (text: string, ...titles: string[]) => Thenable<string | undefined>,
+  ): Promise<void> {
+    const title = await show(`TileLang: ${text}`, ...actions.map((action) => action.title));
+    const chosen = actions.find((action) => action.title === title);
+    switch (chosen?.title) {
+      case "Manage Trust":
+        await vscode.commands.executeCommand("workbench.trust.manage");
+        break;
+      case "Settings":
+        await vscode.commands.executeCommand("workbench.action.openSettings", "tilelang.interpreter");
+        break;
+      case "Log":
+        this.output.show();
+        break;
+      case "Update Extension":
+        await vscode.commands.executeCommand("workbench.extensions.search", "@installed tilelang");
+        break;
+      case "Copy Command":
+        await vscode.env.clipboard.writeText(chosen.command);
+        break;
     }
   }
 }
 
-/** The settings as they are now, for a file or the first folder of the window. */
-export function currentSettings(resource?: vscode.Uri): Settings {
-  const folders = vscode.workspace.workspaceFolders;
-  const folder =
-    (resource && vscode.workspace.getWorkspaceFolder(resource)) ?? folders?.[0];
-  const configuration = vscode.workspace.getConfiguration("tilelang", resource ?? folder?.uri);
-  return readSettings((name) => configuration.get(name), folder?.uri.fsPath ?? process.cwd());
-}
-
-/** The Python that runs server and commands. */
-export async function currentInterpreter(settings: Settings, resource?: vscode.Uri): Promise<Command> {
-  return interpreter(settings, await selectedInterpreter(resource), process.platform);
-}
-
-function executable(command: Command, settings: Settings): ServerOptions {
-  const env = environment(process.env);
-  return { command: command.program, args: command.args, options: { cwd: settings.cwd, env } };
+/** The first folder of the workspace whose Python has the server has its way. */
+async function findServer(): Promise<Found> {
+  const around = surroundings();
+  const asked = new Set<string>();
+  let first: Found | undefined;
+  for (const folder of vscode.workspace.workspaceFolders ?? [undefined]) {
+    const settings = currentSettings(folder?.uri);
+    const python = await currentInterpreter(settings, around, folder?.uri);
+    const start = serverStart(settings, python, around);
+    const server = start && launch(start.command, settings, around);
+    const probe = start?.probe && launch(start.probe, settings, around);
+    if (server === undefined) {
+      first ??= { settings, problem: NOTHING_OUTSIDE };
+      continue;
+    }
+    const key = JSON.stringify([server.program, server.args]);
+    if (asked.has(key)) {
+      continue;
+    }
+    asked.add(key);
+    const problem = probe && (await failure(probe));
+    if (problem === undefined) {
+      return { settings, server, python: probe && python };
+    }
+    first ??= { settings, problem: `${server.program} cannot import tilelang: ${problem}` };
+  }
+  return first ?? { settings: currentSettings(), problem: NOTHING_OUTSIDE };
 }
 
 function clientOptions(settings: Settings, output: vscode.LogOutputChannel): LanguageClientOptions {
@@ -137,14 +199,11 @@ function clientOptions(settings: Settings, output: vscode.LogOutputChannel): Lan
     initializationOptions: toldToServer(settings),
     outputChannel: output,
     middleware: {
-      // A lens runs the file as it is on the disk.
-      executeCommand: async (command, args: unknown[], next) => {
-        if (typeof args[0] === "string" && RUNS_THE_FILE.has(command)) {
-          const uri = vscode.Uri.parse(args[0]).toString();
-          await vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri && d.isDirty)?.save();
-        }
-        return next(command, args);
-      },
+      executeCommand: executeCommand({
+        isTrusted: () => vscode.workspace.isTrusted,
+        save: saveIfEdited,
+        refuse: () => void refuseToRun(),
+      }),
       window: { showDocument: (params, token, next) => showResult(params.uri) ?? next(params, token) },
     },
   };
@@ -155,28 +214,9 @@ function toldToServer(settings: Settings): Record<string, unknown> {
   return { ...serverOptions(settings), trusted: vscode.workspace.isTrusted };
 }
 
-/** Shows a page of the server's inside the window, which works where the server is remote, too. */
-function showResult(uri: string): Promise<{ success: boolean }> | undefined {
-  const file = vscode.Uri.parse(uri);
-  if (file.path.endsWith(".html")) {
-    return showPage(file);
-  }
-  if (!file.path.endsWith(".md")) {
-    return undefined;
-  }
-  const shown = vscode.commands.executeCommand("markdown.showPreview", file);
-  return Promise.resolve(shown).then(() => ({ success: true }));
-}
-
-async function showPage(file: vscode.Uri): Promise<{ success: boolean }> {
-  const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(file));
-  const title = file.path.split("/").at(-1) ?? "trace";
-  const panel = vscode.window.createWebviewPanel("tilelang.trace", title, vscode.ViewColumn.Active, {
-    enableScripts: true,
-    retainContextWhenHidden: true,
-  });
-  panel.webview.html = text;
-  return { success: true };
+async function saveIfEdited(given: string): Promise<void> {
+  const uri = vscode.Uri.parse(given).toString();
+  await vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri && d.isDirty)?.save();
 }
 
 function kernelsAreOpen(): boolean {
@@ -185,13 +225,11 @@ function kernelsAreOpen(): boolean {
   );
 }
 
-/** Why a Python does not have the server; undefined when it has. */
-function probe(python: Command, settings: Settings): Promise<string | undefined> {
-  const { program, args } = probeCommand(python);
+/** Why a program fails; undefined where it does not. */
+function failure({ program, args, cwd, env }: Launch): Promise<string | undefined> {
   return new Promise((resolve) => {
-    execFile(program, args, { cwd: settings.cwd, env: environment(process.env) }, (error, _, stderr) => {
-      const lines = stderr.trim().split("\n");
-      resolve(error === null ? undefined : lines.at(-1) || error.message);
+    execFile(program, args, { cwd, env }, (error, _, stderr) => {
+      resolve(error === null ? undefined : whyNot(stderr) || error.message);
     });
   });
 }

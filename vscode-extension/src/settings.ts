@@ -18,6 +18,27 @@ const HINTS = [
   "enable", "types", "values", "launch", "loops", "layouts", "pipelines", "instructions",
 ];
 
+/** What says which programs run, and where: `restrictedConfigurations` of package.json. */
+export const RESTRICTED = ["interpreter", "path", "args", "cwd"];
+
+/** A setting as VS Code knows it: what holds, and what each scope says. */
+export interface Scopes {
+  value: unknown;
+  globalValue: unknown;
+  defaultValue: unknown;
+}
+
+/**
+ * The value that holds. VS Code leaves out what a workspace without trust says of the restricted
+ * ones; not relying on that alone costs a line.
+ */
+export function heldValue(name: string, scopes: Scopes, trusted: boolean): unknown {
+  if (trusted || !RESTRICTED.includes(name)) {
+    return scopes.value;
+  }
+  return scopes.globalValue ?? scopes.defaultValue;
+}
+
 /** Reads one setting by its name without the `tilelang.` in front. */
 export type Lookup = (name: string) => unknown;
 

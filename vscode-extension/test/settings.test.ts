@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readSettings, serverOptions } from "../src/settings";
+import { heldValue, readSettings, serverOptions } from "../src/settings";
 
 const read = (given: Record<string, unknown>) => readSettings((name) => given[name], "/work");
 
@@ -49,4 +49,15 @@ test("what the server is told", () => {
       pipelines: true, instructions: true,
     },
   });
+});
+
+test("without trust the user says what is run, and the workspace does not", () => {
+  const scopes = { value: "workspace", globalValue: "user", defaultValue: "default" };
+  const unset = { ...scopes, globalValue: undefined };
+  for (const name of ["interpreter", "path", "args", "cwd"]) {
+    assert.equal(heldValue(name, scopes, true), "workspace");
+    assert.equal(heldValue(name, scopes, false), "user");
+    assert.equal(heldValue(name, unset, false), "default");
+  }
+  assert.equal(heldValue("values", scopes, false), "workspace");
 });
