@@ -15,10 +15,10 @@ from typing import Any
 from tilelang.dtypes import dtype as named_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.homes import flat_buffer
-from tilelang.ir.spans import calls_of, from_tir
 from tilelang.ir.text_expr import VARIABLE, ExprText
 from tilelang.ir.text_file import Document, Place, file_text
 from tilelang.ir.text_forms import known_names, result_of
+from tilelang.ir.text_memory import TextMemory
 from tilelang.ir.text_values import (
     ALLOC_WORDS,
     LOOP_KINDS,
@@ -81,17 +81,18 @@ class IRText:
         return self.text
 
 
-def print_function(func: tirx.PrimFunc) -> IRText:
-    """`func` as text with spans."""
-    printer = _Printer()
+def print_function(func: tirx.PrimFunc, memory: TextMemory[IRLine] | None = None) -> IRText:
+    """`func` as text with spans; `memory` knows what was printed of it before."""
+    printer = _Printer(TextMemory() if memory is None else memory)
     said = printer.function(func)
     unlisted = sorted(printer.operators - known_names())
     return IRText(tuple(printer.lines), tuple(said.items()), tuple(unlisted))
 
 
 class _Printer:
-    def __init__(self) -> None:
+    def __init__(self, memory: TextMemory[IRLine]) -> None:
         self.lines: list[IRLine] = []
+        self._memory = memory
         self._text = ExprText()
         self._depth = 0
         self._rules: dict[str, Callable[[Any], None]] = {
@@ -163,13 +164,11 @@ class _Printer:
         return self._text.name(var)
 
     def _line(self, text: str, span: Any, notes: dict[str, Any] | None = None) -> None:
-        own = Place(from_tir(span), calls_of(span))
-        sites = tuple(
-            Place(from_tir(site), calls_of(site)) if site is not None else own
-            for site in self._text.sites
-        )
+        place = self._memory.place
+        own = place(span)
+        sites = tuple(own if site is None else place(site) for site in self._text.sites)
         self._text.sites.clear()
-        if all(site == own for site in sites):
+        if all(site is own or site == own for site in sites):
             sites = ()
         behind = tuple((key, value_text(value)) for key, value in sorted((notes or {}).items()))
         indented = _INDENT * self._depth + text
@@ -190,6 +189,19 @@ class _Printer:
         self._depth -= 1
 
     def statement(self, s: Any) -> None:
+        text = self._text
+        found = self._memory.find(s, self._depth, text.name)
+        if found is not None:
+            self.lines += found.lines
+            text.operators |= found.operators
+            return
+        lines, asked = len(self.lines), len(text.asked)
+        operators, text.operators = text.operators, set()
+        self._print(s)
+        self._memory.keep(s, self._depth, self.lines[lines:], text.asked[asked:], text.operators)
+        text.operators |= operators
+
+    def _print(self, s: Any) -> None:
         rule = self._rules.get(type(s).__name__)
         if rule is None:
             self._line(f"# {type(s).__name__}", getattr(s, "span", None))

@@ -36,19 +36,21 @@ _NOT_IN_NAMES: Final = re.compile(r"\W")
 class ExprText:
     """Prints expressions; gives each variable a name that is unique in the function.
 
-    `sites` are the places of what a line loads, calls and names by region, as they are printed.
+    `sites` are the places of what a line loads, calls and names by region, as they are printed;
+    `asked` are the variables named so far, each time with the name.
     """
 
     def __init__(self) -> None:
-        self._names: dict[Any, str] = {}
+        self._names: dict[int, tuple[Any, str]] = {}  # by address, as comparing makes expressions
         self._taken: set[str] = {"T"}
+        self.asked: list[tuple[Any, str]] = []
         self.sites: list[Any] = []
         self.operators: set[str] = set()
 
     def name(self, var: Any) -> str:
         """The printed name of a variable or buffer, in order of first appearance."""
-        found = self._names.get(var)
-        if found is None:
+        known = self._names.get(hash(var))
+        if known is None:
             base = _NOT_IN_NAMES.sub("_", str(var.name)) or "_"
             if not base.isidentifier() or keyword.iskeyword(base):
                 base = f"_{base}"
@@ -56,9 +58,10 @@ class ExprText:
             while found in self._taken:
                 count += 1
                 found = f"{base}_{count}"
-            self._names[var] = found
+            known = self._names[hash(var)] = var, found
             self._taken.add(found)
-        return found
+        self.asked.append(known)
+        return known[1]
 
     def expr(self, e: Any, parent: int = 0) -> str:
         """`e` with only the parentheses it needs inside an operator of level `parent`."""

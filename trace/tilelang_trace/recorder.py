@@ -32,6 +32,7 @@ from tilelang_trace.model import (
 )
 from tilelang_trace.ndjson import Writer
 from tilelang_trace.phases import phase_of
+from tilelang_trace.programs import ProgramText
 from tilelang_trace.replay import pack
 from tilelang_trace.symbols import symbols_of
 
@@ -86,6 +87,7 @@ class Recorder:
         self._program = pack(function, target, options)
         self._decisions = Decisions()
         self._attempt = -1
+        self._text = ProgramText()
         self._printed: tuple[Any, tuple[Line, ...]] = (None, ())
         self._listed: tuple[Any, tuple[Symbol, ...]] = (None, ())
         own = function.span.file if function.span is not None else ""
@@ -219,7 +221,7 @@ class Recorder:
         """The text of a program; a pass that changed nothing gives the same object."""
         known, lines = self._printed
         if known is None or not _is_same(func, known):
-            lines = _lines(func)
+            lines = self._text.lines(func)
             self._printed = func, lines
         return lines
 
@@ -340,12 +342,6 @@ def _has_backend(target: Target) -> bool:
     from tilelang.backends import KINDS_WITH_BACKEND
 
     return target.kind in KINDS_WITH_BACKEND
-
-
-def _lines(func: Any) -> tuple[Line, ...]:
-    from tilelang.ir.text import print_function
-
-    return tuple(Line(line.text, line.span, line.calls) for line in print_function(func).lines)
 
 
 def _reason(name: str) -> str:
