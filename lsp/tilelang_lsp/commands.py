@@ -136,7 +136,7 @@ def asked(
 def _refusal(server: TilelangServer, document: Document) -> str:
     """Why a kernel is not run; empty where it is."""
     path = Path(document.path)
-    if server.client.get("trusted") is False:
+    if not server.trusted:
         return "this workspace is not trusted: its kernels are read and not run"
     if path.suffix == ".ipynb" or not path.is_file():
         return "only a kernel in a file can be run: this document is none"

@@ -58,6 +58,7 @@ class TilelangServer(LanguageServer):
             worker, self.publish, self.refresh_hints, looker, self.options_of, self.told
         )
         self.client: Mapping[str, Any] = {}
+        self.trusted = True
         self.projects = Projects(self.project_read)
         self.linked = Linked(self.documents, self.folder_paths)
         self.runs = Runs()
@@ -232,6 +233,8 @@ class TilelangServer(LanguageServer):
                 self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, problem))
         if isinstance(settings, Mapping):
             self.client = settings
+            # Once taken, trust comes back with a new server: settings of the folder come here, too.
+            self.trusted = self.trusted and settings.get("trusted") is not False
             self.tells = self.tells or settings.get("status") is True
 
     def later(self, work: Any) -> None:
