@@ -10,6 +10,7 @@ import linecache
 import re
 import tokenize
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -43,9 +44,10 @@ class SourceMap:
         return {file: text for file, text in self._texts.items() if text is not None}
 
 
+@lru_cache(maxsize=16)  # one version of a file is split by many who look at it
 def split_lines(text: str) -> tuple[str, ...]:
     """Split where Python's parser does: `str.splitlines` also breaks at form feeds and U+2028."""
-    return tuple(re.split(r"\r\n|\r|\n", text))
+    return tuple(text.split("\n") if "\r" not in text else re.split(r"\r\n|\r|\n", text))
 
 
 def _read(file: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 def suggest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
@@ -11,15 +12,19 @@ def suggest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     >>> suggest("alloc_fragmnet", ["alloc_fragment", "alloc_shared"])
     ('alloc_fragment',)
     """
-    candidates = set(known)
-    if name in candidates:
-        return ()
+    candidates = frozenset(known)
+    return () if name in candidates else _suggested(name, candidates)[:limit]
+
+
+@lru_cache(maxsize=64)  # a word stays half written for as long as somebody types elsewhere
+def _suggested(name: str, candidates: frozenset[str]) -> tuple[str, ...]:
+    """All of them, best first."""
     budget = max(1, (len(name) + 1) // 3)
     ranks = {candidate: _rank(name, candidate, budget) for candidate in candidates}
     ranked = sorted((rank, c) for c, rank in ranks.items() if rank is not None)
     # A worse slip only distracts from a better one; of an unfinished word any ending may be meant.
-    best = [c for rank, c in ranked if rank == ranked[0][0] or rank[0] == ranked[0][0][0] == 2]
-    return tuple(best[:limit])
+    best = (c for rank, c in ranked if rank == ranked[0][0] or rank[0] == ranked[0][0][0] == 2)
+    return tuple(best)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ from tilelang_lint.engine import (
 )
 from tilelang_lint.rules import Subject
 from tilelang_lint.selection import Selection
-from tilelang_lsp.assembly import Head, Parts, assemble
+from tilelang_lsp.assembly import Head, Parts, Reading
 from tilelang_lsp.followed import modules_of, own_findings
 from tilelang_lsp.model import Analysis
 from tilelang_lsp.options import Options
@@ -37,7 +37,7 @@ MOST_FILES = 16  # whose last version is kept
 
 def analyse(text: str, path: str, options: Options | None = None) -> Analysis:
     """Everything an editor may ask about one version of a file. Never raises for its text."""
-    return Analyser().analyse(text, path, options or Options())
+    return Analyser().analyse(text, path, options or Options()).analysis
 
 
 class Analyser:
@@ -47,9 +47,9 @@ class Analyser:
         self._known: OrderedDict[str, File] = OrderedDict()
         self._parser = Parser()
 
-    def analyse(self, text: str, path: str, options: Options) -> Analysis:
+    def analyse(self, text: str, path: str, options: Options) -> Reading:
         """`analyse`, with what is known of the version before."""
-        return assemble(path, text, *self.read(text, path, options))
+        return Reading(path, text, *self.read(text, path, options))
 
     def read(self, text: str, path: str, options: Options) -> tuple[Head, Parts]:
         """The same in parts: what did not change is the same object as in the version before."""

@@ -2,18 +2,21 @@
 
 An edit changes what one definition says; the others stay the same objects, so only that one
 travels. Both ends remember the same parts of the same files: they see the same messages in the same
-order, and forget together.
+order, and forget together. What arrives is a `Reading`; the whole analysis is put together when
+somebody asks for it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from tilelang_diagnostics import Diagnostic, Span
-from tilelang_lsp.model import Analysis, Outline, Part, Symbol
+from tilelang_lsp.model import Analysis, Kernel, Outline, Part, Symbol
+from tilelang_lsp.moves import Moves, Placed, Tops
 
 MOST_FILES = 16  # whose parts are remembered
 
@@ -26,13 +29,52 @@ class Head:
     outline: tuple[Outline, ...] = ()
     aliases: tuple[str, ...] = ()
     imported: tuple[tuple[str, str], ...] = ()
-    tops: tuple[int, ...] = ()
+    tops: Tops = ()
     complete: bool = True
 
 
-Parts: TypeAlias = Mapping[str, Part]
+Parts: TypeAlias = Mapping[str, Placed[Part]]
 # A part that the other end has is not sent again.
-Message: TypeAlias = tuple[Head, dict[str, Part | None]]
+Message: TypeAlias = tuple[Head, dict[str, Placed[Part] | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What was read of one version of a file: its parts are where they were when they were read,
+    the same objects as in the version before where nothing changed."""
+
+    path: str
+    text: str
+    head: Head = Head()
+    parts: Parts = field(default_factory=dict)
+
+    def moved(self, placed: Placed[Part]) -> Part:
+        """A part where it is in this version."""
+        return Moves(placed.tops, self.head.tops, self.path).part(placed.what)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All kernels, in no order, each where it was when it was read."""
+        return tuple(kernel for placed in self.parts.values() for kernel in placed.what.kernels)
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """Everything that was read, where it is in this version."""
+        head = self.head
+        parts = [self.moved(placed) for placed in self.parts.values()]
+        contents = {span: inner for part in parts for span, inner in part.contents}
+        return Analysis(
+            self.path,
+            self.text,
+            head.diagnostics,
+            _symbols(parts),
+            tuple(sorted((k for part in parts for k in part.kernels), key=lambda k: k.span)),
+            tuple(_filled(node, contents) for node in head.outline),
+            head.aliases,
+            head.imported,
+            tuple(fact for part in parts for fact in part.facts),
+            head.complete,
+        )
 
 
 class Memory:
@@ -48,39 +90,19 @@ class Memory:
         self._remember(path, parts)
         return head, sent
 
-    def unpack(self, path: str, text: str, message: Message) -> Analysis:
-        """The analysis that was sent."""
+    def unpack(self, path: str, text: str, message: Message) -> Reading:
+        """What was sent."""
         head, sent = message
         known = self._parts.get(path, {})
         parts = {name: known[name] if part is None else part for name, part in sent.items()}
         self._remember(path, parts)
-        return assemble(path, text, head, parts)
+        return Reading(path, text, head, parts)
 
     def _remember(self, path: str, parts: Parts) -> None:
         self._parts[path] = parts
         self._parts.move_to_end(path)
         if len(self._parts) > MOST_FILES:
             self._parts.popitem(last=False)
-
-
-def assemble(path: str, text: str, head: Head, parts: Parts) -> Analysis:
-    """The analysis of a whole file."""
-    contents = {span: inner for part in parts.values() for span, inner in part.contents}
-    kernels = [kernel for part in parts.values() for kernel in part.kernels]
-    return Analysis(
-        path,
-        text,
-        head.diagnostics,
-        _symbols(parts.values()),
-        tuple(sorted(kernels, key=lambda k: k.span)),
-        tuple(_filled(node, contents) for node in head.outline),
-        head.aliases,
-        head.imported,
-        tuple(fact for part in parts.values() for fact in part.facts),
-        head.complete,
-        head.tops,
-        tuple(parts.items()),
-    )
 
 
 def merged(symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:

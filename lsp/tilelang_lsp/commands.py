@@ -231,7 +231,7 @@ def _meant(server: TilelangServer, arguments: Sequence[Any]) -> _Meant | None:
     if document is None:
         return None
     line = arguments[2] if len(arguments) > 2 else None
-    named = {k: v for k, v in keys_of(document.analysis).items()
+    named = {k: v for k, v in keys_of(document.analysis.kernels).items()
              if arguments[1] in (v.owner, v.name)}  # fmt: skip
     key = next((k for k, v in named.items() if v.span.line == line), next(iter(named), None))
     return None if key is None else (document, key, named[key], document.insights.of(key))

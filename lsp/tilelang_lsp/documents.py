@@ -15,12 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tilelang_diagnostics import Diagnostic, Severity
+from tilelang_lsp.assembly import Reading
 from tilelang_lsp.edits import Change, change_between, move_diagnostics, move_hints
 from tilelang_lsp.features.diagnostics import line_here
 from tilelang_lsp.following import Imports
 from tilelang_lsp.hinting import Hinting
 from tilelang_lsp.insights import FileInsights, Insights, Key, digests, keys_of
 from tilelang_lsp.model import Analysis, Hint, Insight
+from tilelang_lsp.moves import Placed
 from tilelang_lsp.options import Options
 from tilelang_lsp.worker import WorkerFailed
 
@@ -34,8 +36,8 @@ SYNTAX_ERROR = "TL101"
 class Analyser(Protocol):
     """What analyses texts: `worker.Worker`, or a stand-in in tests."""
 
-    async def analyse(self, text: str, path: str, options: Options) -> Analysis:
-        """The analysis of one text."""
+    async def analyse(self, text: str, path: str, options: Options) -> Reading:
+        """The reading of one text."""
 
 
 class Looker(Protocol):
@@ -52,9 +54,9 @@ class Looker(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Document:
-    """One open file. `analysis` is the newest that could read its text.
+    """One open file. `reading` is the newest that could read its text.
 
-    `hints` and `findings` are those of that analysis, moved to where `text` has them; `insights`
+    `hints` and `findings` are those of that reading, moved to where `text` has them; `insights`
     is what is known beyond it. `settled` is set while nothing is left to analyse, `looked` while
     nothing is left to look into. `analysed` and `seen` are the versions both were done for.
     """
@@ -63,7 +65,7 @@ class Document:
     path: str
     version: int
     text: str
-    analysis: Analysis
+    reading: Reading
     hints: tuple[Hint, ...] = ()
     hinting: Hinting = field(default_factory=Hinting)
     findings: tuple[Diagnostic, ...] = ()
@@ -74,14 +76,19 @@ class Document:
     task: asyncio.Task[None] | None = None
     looking: asyncio.Task[None] | None = None
     changes: list[Change] = field(default_factory=list)  # since the text being analysed
-    moved: list[Change] = field(default_factory=list)  # since the text of `analysis`
+    moved: list[Change] = field(default_factory=list)  # since the text of `reading`
     failed: set[str] = field(default_factory=set)  # digests not to try again
-    digest: dict[Key, str] = field(default_factory=dict)  # of the kernels of `analysis`
+    digest: dict[Key, str] = field(default_factory=dict)  # of the kernels of `reading`
     # What running a kernel found, with the digest that it holds for.
     ran: dict[Key, tuple[str, tuple[Diagnostic, ...]]] = field(default_factory=dict)
     analysed: int = -1
     seen: int = -1
     read_with: Imports = field(default_factory=Imports)  # in the newest analysis
+
+    @property
+    def analysis(self) -> Analysis:
+        """Everything that the newest reading says."""
+        return self.reading.analysis
 
     @property
     def shown(self) -> tuple[Diagnostic, ...]:
@@ -91,7 +98,7 @@ class Document:
         """
         wrong = {line_here(d, self.path) for d in self.findings if d.severity is Severity.ERROR}
         ranges = [
-            (top.whole.line, top.whole.end_line) for top in self.analysis.outline
+            (top.whole.line, top.whole.end_line) for top in self.reading.head.outline
             if any(top.whole.line <= line <= top.whole.end_line for line in wrong)
         ]  # fmt: skip
         said = {(d.code, d.span) for d in self.findings}
@@ -131,7 +138,7 @@ class Documents:
     def open(self, uri: str, path: str, version: int, text: str) -> Document:
         """A file was opened; its first analysis starts at once."""
         self.close(uri)
-        document = Document(uri, path, version, text, Analysis(path, text))
+        document = Document(uri, path, version, text, Reading(path, text))
         self.open_files[uri] = document
         self._start(document)
         return document
@@ -207,23 +214,23 @@ class Documents:
             version, options = document.version, self.options(document.path, document.text)
             document.read_with = options.imports
             try:
-                analysis = await self.analyser.analyse(document.text, document.path, options)
+                reading = await self.analyser.analyse(document.text, document.path, options)
             except WorkerFailed as error:
                 log.error("%s: %s", document.path, error)
             else:
                 document.analysed = version
-                self._accept(document, analysis, options)
+                self._accept(document, reading, options)
         document.settled.set()
         document.looking = asyncio.get_running_loop().create_task(self._look(document))
 
-    def _accept(self, document: Document, analysis: Analysis, options: Options) -> None:
-        found = analysis.diagnostics
-        if analysis.complete:
-            document.digest = digest = digests(analysis, options)
+    def _accept(self, document: Document, reading: Reading, options: Options) -> None:
+        found = reading.head.diagnostics
+        if reading.head.complete:
+            document.digest = digest = digests(reading, options)
             document.ran = {k: r for k, r in document.ran.items() if digest.get(k) == r[0]}
             for change in document.changes:
                 found = move_diagnostics(found, change)
-            document.analysis, document.findings = analysis, found
+            document.reading, document.findings = reading, found
             document.moved = list(document.changes)
             self._know(document, digest, options)
         else:
@@ -235,23 +242,23 @@ class Documents:
             self.told(document, "static")
 
     def _know(self, document: Document, digest: dict[Key, str], options: Options) -> None:
-        """Take what is kept about the kernels as the newest analysis has them; hints follow.
+        """Take what is kept about the kernels as the newest reading has them; hints follow.
 
         The insights of changed kernels have already moved to where the text is now.
         """
-        analysis = document.analysis
+        reading = document.reading
         before = dict(document.insights.known.items())
-        document.insights.update(analysis, digest, self.kept)
+        document.insights.update(reading, digest, self.kept)
         for key, known in document.insights.known.items():
-            if before.get(key) is not known:  # its places are those of the analysis
+            if before.get(key) is not known:  # its places are those of the reading
                 for change in document.moved:
                     known.move(change)
-        groups = document.insights.groups
+        groups = document.insights.groups(reading.head.tops)
         if document.moved:
-            # Facts of unchanged kernels, as the analysed text has them, are drawn with it.
-            kept = [self.kept.get(d, analysis) for d in digest.values()]
-            groups = tuple(insight.facts for insight in kept if insight is not None)
-        moved = document.hinting.hints(analysis, groups, options.hints)
+            # Facts of unchanged kernels, as the text that was read has them, are drawn with it.
+            kept = (self.kept.get(d, reading.head.tops) for d in digest.values())
+            groups = (Placed(k.what.facts, k.tops) for k in kept if k is not None)
+        moved = document.hinting.hints(reading, groups, options.hints)
         for change in document.moved:
             moved = move_hints(moved, change)
         if moved != document.hints:
@@ -267,8 +274,7 @@ class Documents:
     async def _look(self, document: Document) -> None:
         """Look into what has changed, kernel by kernel."""
         options = self.options(document.path, document.text)
-        analysis = document.analysis
-        if self.looker is not None and analysis.text == document.text:
+        if self.looker is not None and document.reading.text == document.text:
             digest = document.digest
             todo = document.insights.missing(digest)
             if todo and self.look_after:
@@ -287,24 +293,24 @@ class Documents:
                  if d.severity is Severity.ERROR]  # fmt: skip
         return not any(
             top.name == key[0] and any(top.whole.line <= n <= top.whole.end_line for n in lines)
-            for top in document.analysis.outline
+            for top in document.reading.head.outline
         )
 
     async def _look_into(
         self, document: Document, key: Key, digest: dict[Key, str], options: Options
     ) -> None:
-        analysis = document.analysis
-        kernel = keys_of(analysis)[key]
+        reading = document.reading
+        kernel = keys_of(reading.analysis.kernels)[key]
         assert self.looker is not None
         for lower in (True, False):
             try:
                 found = await self.looker.look(
-                    analysis.text, document.path, kernel.name, kernel.span.line, options, lower
+                    reading.text, document.path, kernel.name, kernel.span.line, options, lower
                 )
             except WorkerFailed as error:
                 log.warning("%s: %s: %s", document.path, kernel.name, error)
                 document.failed.add(digest[key])
                 continue
-            self.kept.put(digest[key], found, analysis)
+            self.kept.put(digest[key], Placed(found, reading.head.tops))
             self._know(document, digest, options)
             return

@@ -1,26 +1,28 @@
 """Which hints does a file have, when most of it is as it was a keystroke ago?
 
-    Hinting().hints(analysis, groups, kinds)  =  hints(analysis, all facts of `groups`, kinds)
+    Hinting().hints(reading, groups, kinds)  =  hints(its analysis, all facts of `groups`, kinds)
 
 What a hint says comes from what stands around its line. So the hints of a definition are kept for
-as long as what was read of it, what is known of it, and its lines stay the same.
+as long as what was read of it, what is known of it, and its text stay the same; where it stands
+now, they are moved to.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.features.inlay_hints import hints
-from tilelang_lsp.model import Analysis, Fact, Hint, HintKind, Part, Symbol
+from tilelang_lsp.assembly import Reading, merged
+from tilelang_lsp.features.inlay_hints import hints, hints_of
+from tilelang_lsp.model import Fact, Hint, HintKind, Outline, Part, Symbol
+from tilelang_lsp.moves import Moves, Placed, Tops
 
 # A header may end as many lines below: they take part in the hint.
 MORE_LINES = 12
 Facts: TypeAlias = tuple[Fact, ...]
-Range: TypeAlias = tuple[int, int]
 OUTSIDE = -1  # of all definitions that hold kernels
 
 
@@ -28,17 +30,19 @@ OUTSIDE = -1  # of all definitions that hold kernels
 class _Kept:
     """The hints of one definition, and what they were made of."""
 
-    part: Part
-    facts: tuple[Facts, ...]
+    part: Placed[Part]
+    facts: tuple[Placed[Facts], ...]
     lines: tuple[str, ...]
-    at: Range
     kinds: Collection[HintKind]
-    hints: tuple[Hint, ...]
+    hints: Placed[tuple[Hint, ...]]
 
     def holds(self, other: _Kept) -> bool:
         return (
-            self.part is other.part and self.at == other.at and self.kinds == other.kinds
-            and _same(self.facts, other.facts) and self.lines == other.lines
+            self.part is other.part and self.kinds == other.kinds
+            and len(self.hints.tops) == len(other.hints.tops)
+            and len(self.facts) == len(other.facts)
+            and all(a.what is b.what for a, b in zip(self.facts, other.facts, strict=True))
+            and self.lines == other.lines
         )  # fmt: skip
 
 
@@ -47,80 +51,101 @@ class Hinting:
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
-        self._split: dict[int, tuple[Facts, tuple[Range, ...], dict[int, Facts]]] = {}
+        self._split: dict[int, tuple[Facts, Mapping[int, Placed[Facts]]]] = {}
         self.made = 0  # definitions whose hints were made anew
 
     def hints(
-        self, analysis: Analysis, groups: Iterable[Facts], kinds: Collection[HintKind]
+        self, reading: Reading, groups: Iterable[Placed[Facts]], kinds: Collection[HintKind]
     ) -> tuple[Hint, ...]:
-        """All hints, in order; facts of `groups` come before those of the analysis itself."""
+        """All hints, in order; facts of `groups` come before those that were read."""
         groups = tuple(groups)
-        ranges = _ranges(analysis)
-        if ranges is None:
-            return hints(analysis, (f for facts in groups for f in facts), kinds)
-        names = sorted(ranges, key=ranges.__getitem__)
-        places = tuple(ranges[name] for name in names)
-        parts = dict(analysis.parts)
-        told = self._by_place(groups, places)
-        read = self._by_place([part.facts for part in parts.values()], places)
-        lines = split_lines(analysis.text)
+        tops, path = reading.head.tops, reading.path
+        places = _places(reading)
+        if places is None:
+            return hints(reading.analysis, _moved(groups, tops, path), kinds)
+        numbers = frozenset(places.values())
+        groups = tuple(g for g in groups if len(g.tops) == len(tops))
+        read = (Placed(p.what.facts, p.tops) for p in reading.parts.values())
+        told = self._by_place((*groups, *read), numbers)
+        lines = split_lines(reading.text)
         found: list[Hint] = []
         kept: dict[str, _Kept] = {}
-        for number, name in enumerate(names):
-            first, last = at = places[number]
-            around = lines[first - 1 : last + MORE_LINES]
-            facts = (*told.get(number, ()), *read.get(number, ()))
-            now = _Kept(parts[name], facts, around, at, kinds, ())
-            before = self._kept.get(name)
-            if before is None or not before.holds(now):
+        for node in reading.head.outline:
+            if node.name not in places:
+                continue
+            part = reading.parts[node.name]
+            around = lines[node.whole.line - 1 : node.whole.end_line + MORE_LINES]
+            facts = tuple(told.get(places[node.name], ()))
+            now = _Kept(part, facts, around, kinds, Placed((), tops))
+            before = self._kept.get(node.name)
+            if before is not None and before.holds(now):
+                inside = _still(before.hints, tops, path)
+            else:
                 self.made += 1
-                one = Analysis(analysis.path, analysis.text, symbols=parts[name].symbols,
-                               kernels=parts[name].kernels)  # fmt: skip
-                made = hints(one, (f for group in facts for f in group), kinds)
-                before = _Kept(parts[name], facts, around, at, kinds, made)
-            kept[name] = before
-            found += before.hints
+                moved, known = reading.moved(part), _moved(facts, tops, path)
+                inside = hints_of(lines, moved.symbols, moved.kernels, known, kinds)
+            kept[node.name] = _Kept(part, facts, around, kinds, Placed(inside, tops))
+            found += inside
         self._kept = kept
-        outside = _outside(analysis, places)
-        rest = hints(
-            outside,
-            (f for by in (told, read) for group in by.get(OUTSIDE, ()) for f in group), kinds,
-        )  # fmt: skip
-        return _in_order(found, rest)
+        return _in_order(found, self._outside(reading, lines, told, kinds))
 
     def _by_place(
-        self, groups: Iterable[Facts], places: tuple[Range, ...]
-    ) -> dict[int, list[Facts]]:
+        self, groups: Iterable[Placed[Facts]], numbers: Collection[int]
+    ) -> dict[int, list[Placed[Facts]]]:
         """Facts by the definition they lie in: of each group in turn."""
-        split: dict[int, tuple[Facts, tuple[Range, ...], dict[int, Facts]]] = {}
-        found: dict[int, list[Facts]] = {}
-        for facts in groups:
-            known = self._split.get(id(facts))
-            if known is None or known[0] is not facts or known[1] != places:
-                known = facts, places, _split(facts, places)
-            split[id(facts)] = known
-            for number, inside in known[2].items():
-                found.setdefault(number, []).append(inside)
-        self._split = {**self._split, **split} if len(self._split) < 4 * len(places) else split
+        split: dict[int, tuple[Facts, Mapping[int, Placed[Facts]]]] = {}
+        found: dict[int, list[Placed[Facts]]] = {}
+        for group in groups:
+            known = self._split.get(id(group.what))
+            if known is None or known[0] is not group.what:
+                known = group.what, _split(group)
+            split[id(group.what)] = known
+            for number, inside in known[1].items():
+                at = number if number in numbers else OUTSIDE
+                found.setdefault(at, []).append(inside)
+        self._split = split
         return found
 
+    def _outside(
+        self, reading: Reading, lines: tuple[str, ...], told: Mapping[int, list[Placed[Facts]]],
+        kinds: Collection[HintKind],
+    ) -> tuple[Hint, ...]:  # fmt: skip
+        """The hints of lines in no definition with kernels."""
+        tops, path = reading.head.tops, reading.path
+        shared: list[Symbol] = []
+        facts = _moved(told.get(OUTSIDE, ()), tops, path)
+        for placed in reading.parts.values():
+            moves = Moves(placed.tops, tops, path)
+            shared += map(moves.symbol, filter(_is_drawn, placed.what.shared))
+        if not shared and not facts:
+            return ()
+        return hints_of(lines, merged(shared), (), facts, kinds)
 
-def _ranges(analysis: Analysis) -> dict[str, Range] | None:
-    """The lines of each part; None where parts are no definitions apart from each other."""
-    found: dict[str, Range] = {}
-    names = {name for name, _ in analysis.parts}
-    for top in analysis.outline:
-        if top.name in names:
-            if top.name in found:
-                return None
-            found[top.name] = (top.whole.line, top.whole.end_line)
-    if len(found) < len(names):
+
+def _places(reading: Reading) -> dict[str, int] | None:
+    """Which statement at the top each part is; None where parts are not apart from each other."""
+    tops = reading.head.tops
+    found: dict[str, int] = {}
+    nodes: list[Outline] = [n for n in reading.head.outline if n.name in reading.parts]
+    for node in nodes:
+        if node.name in found:
+            return None
+        found[node.name] = bisect_right(tops, node.whole.line) - 1
+    if len(found) < len(reading.parts) or len(set(found.values())) < len(found):
         return None
-    for name, part in analysis.parts:
-        first, last = found[name]
-        if any(first <= s.span.line <= last and _is_drawn(s) for s in part.shared):
+    for name, placed in reading.parts.items():
+        if len(placed.tops) != len(tops):
+            return None
+        first = placed.tops[found[name]]
+        last = first + _length(nodes, name)
+        if any(first <= s.span.line <= last and _is_drawn(s) for s in placed.what.shared):
             return None
     return found
+
+
+def _length(nodes: Iterable[Outline], name: str) -> int:
+    node = next(n for n in nodes if n.name == name)
+    return node.whole.end_line - node.whole.line
 
 
 def _is_drawn(symbol: Symbol) -> bool:
@@ -128,34 +153,32 @@ def _is_drawn(symbol: Symbol) -> bool:
     return bool(symbol.detail) and symbol.kind != "function"
 
 
-def _split(facts: Facts, places: tuple[Range, ...]) -> dict[int, Facts]:
+def _split(group: Placed[Facts]) -> dict[int, Placed[Facts]]:
+    """Facts by the statement at the top that they lie in."""
     found: dict[int, list[Fact]] = {}
-    starts = [first for first, _ in places]
-    for fact in facts:
-        number = _number(fact.span.line, starts, places)
-        found.setdefault(number, []).append(fact)
-    return {number: tuple(inside) for number, inside in found.items()}
+    for fact in group.what:
+        found.setdefault(_number(fact, group.tops), []).append(fact)
+    return {number: Placed(tuple(inside), group.tops) for number, inside in found.items()}
 
 
-def _number(line: int, starts: list[int], places: tuple[Range, ...]) -> int:
-    at = bisect_right(starts, line) - 1
-    return at if at >= 0 and line <= places[at][1] else OUTSIDE
+def _number(fact: Fact, tops: Tops) -> int:
+    return bisect_right(tops, fact.span.line) - 1
 
 
-def _outside(analysis: Analysis, places: tuple[Range, ...]) -> Analysis:
-    """What an analysis says of lines in no part."""
-    starts = [first for first, _ in places]
-    symbols = tuple(
-        s for s in analysis.symbols if _number(s.span.line, starts, places) == OUTSIDE
-    )  # fmt: skip
-    return Analysis(analysis.path, analysis.text, symbols=symbols)
+def _moved(groups: Iterable[Placed[Facts]], tops: Tops, path: str) -> Facts:
+    """All facts where they are now."""
+    return tuple(
+        fact for group in groups for fact in map(Moves(group.tops, tops, path).fact, group.what)
+    )
+
+
+def _still(placed: Placed[tuple[Hint, ...]], tops: Tops, path: str) -> tuple[Hint, ...]:
+    """Hints of before where they are now."""
+    moves = Moves(placed.tops, tops, path)
+    return tuple(map(moves.hint, placed.what)) if moves.any else placed.what
 
 
 def _in_order(inside: list[Hint], outside: tuple[Hint, ...]) -> tuple[Hint, ...]:
     if not outside:
         return tuple(inside)
     return tuple(sorted((*inside, *outside), key=lambda h: h.line))
-
-
-def _same(left: tuple[Facts, ...], right: tuple[Facts, ...]) -> bool:
-    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))

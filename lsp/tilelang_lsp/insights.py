@@ -9,37 +9,38 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilelang_diagnostics import Diagnostic
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.assembly import Reading
 from tilelang_lsp.edits import Change, move_budgets, move_diagnostics, move_facts
-from tilelang_lsp.model import Analysis, Fact, Insight, Kernel
-from tilelang_lsp.moves import Moves
+from tilelang_lsp.model import Fact, Insight, Kernel
+from tilelang_lsp.moves import Moves, Placed, Tops
 from tilelang_lsp.options import Options
 
 MOST = 128  # insights kept
 Key = tuple[str, str, int]  # owner, name, which of that name
-Tops = tuple[int, ...]  # first lines of the statements at the top of a file
 
 
-def keys_of(analysis: Analysis) -> dict[Key, Kernel]:
+def keys_of(kernels: Iterable[Kernel]) -> dict[Key, Kernel]:
     """The kernels of a file by names that stay when it is edited elsewhere."""
     found: dict[Key, Kernel] = {}
-    for kernel in analysis.kernels:
+    for kernel in sorted(kernels, key=lambda k: k.span):
         count = sum(1 for owner, name, _ in found if (owner, name) == (kernel.owner, kernel.name))
         found[kernel.owner, kernel.name, count] = kernel
     return found
 
 
-def digests(analysis: Analysis, options: Options) -> dict[Key, str]:
+def digests(reading: Reading, options: Options) -> dict[Key, str]:
     """For each kernel, what its insight depends on."""
-    lines = split_lines(analysis.text)
-    owners = {kernel.owner for kernel in analysis.kernels}
+    lines = split_lines(reading.text)
+    kernels = reading.kernels
+    owners = {kernel.owner for kernel in kernels}
     own: dict[str, str] = {}
     rest = list(lines)
-    for top in analysis.outline:
+    for top in reading.head.outline:
         if top.name in owners:
             first, last = top.whole.line - 1, top.whole.end_line
             own[top.name] = own.get(top.name, "") + "\n".join(lines[first:last])
@@ -48,8 +49,8 @@ def digests(analysis: Analysis, options: Options) -> dict[Key, str]:
     settings = repr((sorted(options.values.items(), key=str), options.targets,
                      sorted(options.project.items(), key=str), options.imports.keys))  # fmt: skip
     return {
-        key: _hash(own.get(kernel.owner, ""), key, around, settings, analysis.path)
-        for key, kernel in keys_of(analysis).items()
+        key: _hash(own.get(kernel.owner, ""), key, around, settings, reading.path)
+        for key, kernel in keys_of(kernels).items()
     }
 
 
@@ -59,24 +60,45 @@ def _hash(*parts: object) -> str:
 
 @dataclass(slots=True)
 class Known:
-    """What is known of one kernel; where its text is now is found out when it is asked for."""
+    """What is known of one kernel; where its text is now is found out when it is asked for.
 
-    found: Insight
+    `whole` is all of it where its file had it when the kernel was looked into, and `diagnostics`
+    its findings where the text is now. `has_moved` says that the text was edited since it was read.
+    """
+
+    whole: Placed[Insight]
     digest: str
+    diagnostics: tuple[Diagnostic, ...]
     has_moved: bool = False
+    _insight: Insight | None = None
+    _moves: Moves | None = None
     _ahead: list[Change] = field(default_factory=list)
+
+    @staticmethod
+    def of(whole: Placed[Insight], digest: str, tops: Tops, path: str) -> Known:
+        """In a version of the file that begins its statements on other lines, maybe."""
+        moves = Moves(whole.tops, tops, path)
+        found = tuple(map(moves.diagnostic, whole.what.diagnostics))
+        return Known(whole, digest, found, _moves=moves)
 
     @property
     def insight(self) -> Insight:
         """With the places where the text is now."""
+        found = self._insight
+        if found is None:
+            found = self.whole.what
+            if self._moves is not None and self._moves.any:
+                found = _shifted(found, self._moves)
         for change in self._ahead:
-            self.found = _moved(self.found, change)
+            found = _moved(found, change)
         self._ahead.clear()
-        return self.found
+        self._insight = replace(found, diagnostics=self.diagnostics)
+        return self._insight
 
     def move(self, change: Change) -> None:
         """Follow an edit."""
         self.has_moved = True
+        self.diagnostics = move_diagnostics(self.diagnostics, change)
         self._ahead.append(change)
 
 
@@ -87,7 +109,15 @@ def _moved(old: Insight, change: Change) -> Insight:
         line=old.line if place is None else place[0],
         facts=move_facts(old.facts, change),
         budgets=move_budgets(old.budgets, change),
-        diagnostics=move_diagnostics(old.diagnostics, change),
+    )
+
+
+def _shifted(old: Insight, moves: Moves) -> Insight:
+    return replace(
+        old,
+        line=moves.line(old.line),
+        facts=tuple(map(moves.fact, old.facts)),
+        budgets=tuple(map(moves.budget, old.budgets)),
     )
 
 
@@ -95,38 +125,23 @@ class Insights:
     """All insights ever got, the oldest forgotten."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[Insight, Tops]] = OrderedDict()
+        self._kept: OrderedDict[str, Placed[Insight]] = OrderedDict()
 
-    def get(self, digest: str, analysis: Analysis) -> Insight | None:
-        """The insight into a kernel of a file, with its places where they are in that file."""
-        if digest not in self._kept:
+    def get(self, digest: str, tops: Tops) -> Placed[Insight] | None:
+        """The insight into a kernel, where its file had it then; None too where the file has more
+        or fewer statements now, so that nobody knows where things went."""
+        kept = self._kept.get(digest)
+        if kept is None or len(kept.tops) != len(tops):
             return None
         self._kept.move_to_end(digest)
-        insight, old = self._kept[digest]
-        if analysis.tops != old:
-            insight = _shifted(insight, Moves(old, analysis.tops, analysis.path))
-            self._kept[digest] = insight, analysis.tops
-        return insight
+        return kept
 
-    def put(self, digest: str, insight: Insight, analysis: Analysis) -> None:
-        """Keep an insight into a kernel of the analysed file."""
-        self._kept[digest] = insight, analysis.tops
+    def put(self, digest: str, insight: Placed[Insight]) -> None:
+        """Keep an insight into a kernel."""
+        self._kept[digest] = insight
         self._kept.move_to_end(digest)
         while len(self._kept) > MOST:
             self._kept.popitem(last=False)
-
-
-def _shifted(insight: Insight, moves: Moves) -> Insight:
-    return replace(
-        insight,
-        line=moves.line(insight.line),
-        facts=tuple(map(moves.fact, insight.facts)),
-        budgets=tuple(
-            replace(b, shares=tuple(replace(s, span=moves.maybe(s.span)) for s in b.shares))
-            for b in insight.budgets
-        ),
-        diagnostics=tuple(map(moves.diagnostic, insight.diagnostics)),
-    )
 
 
 @dataclass(slots=True)
@@ -135,18 +150,17 @@ class FileInsights:
 
     known: dict[Key, Known] = field(default_factory=dict)
 
-    def update(self, analysis: Analysis, digest: Mapping[Key, str], kept: Insights) -> None:
+    def update(self, reading: Reading, digest: Mapping[Key, str], kept: Insights) -> None:
         """Take what is kept for the kernels as they are now, and forget those that are gone."""
-        kernels = keys_of(analysis)
-        self.known = {k: v for k, v in self.known.items() if k in kernels}
-        for key in kernels:
-            current = self.known.get(key)
-            if (current is not None and current.digest == digest[key]
-                    and not current.has_moved):  # fmt: skip
+        tops = reading.head.tops
+        self.known = {k: v for k, v in self.known.items() if k in digest}
+        for key, current in digest.items():
+            known = self.known.get(key)
+            if known is not None and known.digest == current and not known.has_moved:
                 continue
-            found = kept.get(digest[key], analysis)
+            found = kept.get(current, tops)
             if found is not None:
-                self.known[key] = Known(found, digest[key])
+                self.known[key] = Known.of(found, current, tops, reading.path)
 
     def missing(self, digest: Mapping[Key, str]) -> list[Key]:
         """The kernels that have to be looked into."""
@@ -160,17 +174,21 @@ class FileInsights:
     @property
     def facts(self) -> tuple[Fact, ...]:
         """Those of all kernels."""
-        return tuple(f for facts in self.groups for f in facts)
+        return tuple(f for known in self.known.values() for f in known.insight.facts)
 
-    @property
-    def groups(self) -> tuple[tuple[Fact, ...], ...]:
-        """Those of each kernel: the same objects for as long as they stay the same."""
-        return tuple(known.insight.facts for known in self.known.values())
+    def groups(self, tops: Tops) -> Iterator[Placed[tuple[Fact, ...]]]:
+        """Those of each kernel, for the version that was read with these `tops`: the same objects
+        inside for as long as they stay the same."""
+        for known in self.known.values():
+            if known.has_moved:
+                yield Placed(known.insight.facts, tops)
+            else:
+                yield Placed(known.whole.what.facts, known.whole.tops)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Those of all kernels."""
-        return tuple(d for known in self.known.values() for d in known.insight.diagnostics)
+        return tuple(d for known in self.known.values() for d in known.diagnostics)
 
     def of(self, key: Key) -> Insight | None:
         """What is known of one kernel."""

@@ -180,9 +180,7 @@ class Analysis:
 
     `aliases` are the names the file gives to `tilelang.language`; `imported` maps names it takes
     out of it. `complete` is false when the text could not be read at all: then only
-    `diagnostics` mean something and what was known before still serves. `tops` are the first lines
-    of the statements at the top of the file, `parts` what it was put together of: the same objects
-    as in the analysis before, where nothing changed.
+    `diagnostics` mean something and what was known before still serves.
     """
 
     path: str
@@ -195,8 +193,6 @@ class Analysis:
     imported: tuple[tuple[str, str], ...] = ()
     facts: tuple[Fact, ...] = ()
     complete: bool = True
-    tops: tuple[int, ...] = ()
-    parts: tuple[tuple[str, Part], ...] = field(default=(), compare=False, repr=False)
 
     def symbol_at(self, line: int, column: int) -> Symbol | None:
         """The symbol bound or used at a position; the shortest name wins at a border."""

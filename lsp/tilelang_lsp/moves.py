@@ -1,18 +1,34 @@
-"""Where did things go when definitions moved by whole lines, each with its text as it was?"""
+"""Where did things go when definitions moved by whole lines, each with its text as it was?
+
+A line added at the top of a file moves all that is known of the rest. Nothing is moved for that:
+things stay `Placed` where they were read, and are moved when somebody asks for them.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Generic, TypeAlias, TypeVar
 
 from tilelang_diagnostics import Diagnostic, Fix, Label, Span
-from tilelang_lsp.model import Fact, Kernel, Launch, Outline, Symbol
+from tilelang_lsp.model import Budget, Fact, Hint, Kernel, Launch, Outline, Part, Symbol
+
+T = TypeVar("T")
+Tops: TypeAlias = tuple[int, ...]  # first lines of the statements at the top of a file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed(Generic[T]):
+    """What was read when the statements at the top of its file began on these lines."""
+
+    what: T
+    tops: Tops
 
 
 class Moves:
     """Where lines went between two texts with the same statements at the top."""
 
-    def __init__(self, old: tuple[int, ...], new: tuple[int, ...], path: str = "") -> None:
+    def __init__(self, old: Tops, new: Tops, path: str = "") -> None:
         self._path = path  # of the file; what lies in others stays
         self._starts = old
         same = len(old) == len(new)
@@ -78,3 +94,25 @@ class Moves:
     def outline(self, node: Outline) -> Outline:
         """A definition where it is now."""
         return replace(node, whole=self.span(node.whole), name_span=self.span(node.name_span))
+
+    def budget(self, budget: Budget) -> Budget:
+        """A budget with its tiles where they are now."""
+        shares = tuple(replace(s, span=self.maybe(s.span)) for s in budget.shares)
+        return replace(budget, shares=shares)
+
+    def hint(self, hint: Hint) -> Hint:
+        """A hint where it is now."""
+        return replace(hint, line=self.line(hint.line), target=self.maybe(hint.target))
+
+    def part(self, part: Part) -> Part:
+        """What a definition says, where it is now."""
+        if not self.any:
+            return part
+        return Part(
+            tuple(map(self.kernel, part.kernels)),
+            tuple(map(self.symbol, part.symbols)),
+            tuple(map(self.symbol, part.shared)),
+            tuple(map(self.fact, part.facts)),
+            tuple(map(self.diagnostic, part.diagnostics)),
+            tuple((self.span(a), tuple(map(self.outline, b))) for a, b in part.contents),
+        )

@@ -211,7 +211,7 @@ async def _workspace_findings(server: TilelangServer) -> dict[str, list[lsp.Diag
             continue
         try:
             text = Path(path).read_text(encoding="utf-8")
-            analysis = await server.worker.analyse(text, path, server.options_of(path, text))
+            reading = await server.worker.analyse(text, path, server.options_of(path, text))
         except (OSError, UnicodeDecodeError, WorkerFailed) as error:
             log.warning("%s: %s", path, error)
             continue
@@ -222,6 +222,6 @@ async def _workspace_findings(server: TilelangServer) -> dict[str, list[lsp.Diag
             server.editor.adapt_diagnostic(
                 answers.diagnostic(converter, editor_diagnostic(d, path))
             )
-            for d in analysis.diagnostics
+            for d in reading.head.diagnostics
         ]
     return found

@@ -19,7 +19,7 @@ from tilelang_lint.engine import check
 from tilelang_lint.rules import Subject
 from tilelang_lsp.facts import program_facts
 from tilelang_lsp.model import Outline, Part, Symbol
-from tilelang_lsp.moves import Moves
+from tilelang_lsp.moves import Moves, Placed
 from tilelang_lsp.options import Options
 from tilelang_lsp.outline import Imports, contents_of, definitions, imports
 from tilelang_lsp.parsed import kernel_of, owner_at, symbols_of
@@ -99,7 +99,7 @@ class File:
 
     layout: Layout
     options: Options
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Placed[Part]]  # each where it was when it was read
     outside: tuple[Diagnostic, ...]
     whole: bool  # every part is a function at the top of the file
     path: str
@@ -119,7 +119,7 @@ class File:
             grouped.setdefault(owner or parsed.name, []).append(parsed)
         ranges = {owner: layout.range(owner) for owner in {*grouped, *known}}
         parts = {
-            owner: _part(owner, kernels, subject.path, layout, ranges)
+            owner: Placed(_part(owner, kernels, subject.path, layout, ranges), layout.starts)
             for owner, kernels in grouped.items()
         }
         own = {d for parsed in subject.kernels for d in parsed.diagnostics}
@@ -130,8 +130,9 @@ class File:
     def diagnostics(self) -> Iterator[Diagnostic]:
         """All findings, each once."""
         found = dict.fromkeys(self.outside)
-        for part in self.parts.values():
-            found.update(dict.fromkeys(part.diagnostics))
+        for placed in self.parts.values():
+            moves = Moves(placed.tops, self.layout.starts, self.path)
+            found.update(dict.fromkeys(map(moves.diagnostic, placed.what.diagnostics)))
         return iter(found)
 
     def changed(self, now: Layout, options: Options) -> tuple[str, ...] | None:
@@ -146,11 +147,11 @@ class File:
         return tuple(n for n in names if now.functions[n] != self.layout.functions[n])
 
     def updated(self, read: File, changed: Collection[str]) -> File:
-        """This file with the parts that were read again, the others where they are now."""
-        moves = Moves(self.layout.starts, read.layout.starts, read.path)
+        """This file with the parts that were read again, the others as they were."""
+        gone = Placed(Part(), read.layout.starts)
         parts = {
-            name: read.parts.get(name, Part()) if name in changed else _moved(part, moves)
-            for name, part in self.parts.items()
+            name: read.parts.get(name, gone) if name in changed else placed
+            for name, placed in self.parts.items()
         }
         parts.update((n, p) for n, p in read.parts.items() if n not in parts)
         return replace(read, parts=parts)
@@ -182,17 +183,3 @@ def _without(symbol: Symbol, ranges: list[tuple[int, int]]) -> Symbol:
     """A symbol without its uses in other parts, which those know themselves."""
     kept = [u for u in symbol.uses if not any(a <= u.line <= b for a, b in ranges)]
     return symbol if len(kept) == len(symbol.uses) else replace(symbol, uses=tuple(kept))
-
-
-def _moved(part: Part, moves: Moves) -> Part:
-    """A part where it is now."""
-    if not moves.any:
-        return part
-    return Part(
-        tuple(map(moves.kernel, part.kernels)),
-        tuple(map(moves.symbol, part.symbols)),
-        tuple(map(moves.symbol, part.shared)),
-        tuple(map(moves.fact, part.facts)),
-        tuple(map(moves.diagnostic, part.diagnostics)),
-        tuple((moves.span(a), tuple(map(moves.outline, b))) for a, b in part.contents),
-    )

@@ -130,7 +130,7 @@ class _Found:
 def _keep(server: TilelangServer, document: Document, key: Key, found: _Found) -> None:
     """Make findings those of the document, unless its kernel was edited meanwhile."""
     document.ran.pop(key, None)
-    kernel, current = keys_of(document.analysis).get(key), document.digest.get(key)
+    kernel, current = keys_of(document.analysis.kernels).get(key), document.digest.get(key)
     if found.diagnostics and found.digest and current == found.digest:
         change = change_between(found.text, document.text)
         moved = found.diagnostics

@@ -18,13 +18,14 @@ from pygls.lsp.server import LanguageServer
 
 from tilelang_diagnostics import SourceMap
 from tilelang_lsp import answers, convert
+from tilelang_lsp.assembly import Reading
 from tilelang_lsp.client import Client
 from tilelang_lsp.documents import Document, Documents
 from tilelang_lsp.features import FEATURES, Feature, Request
 from tilelang_lsp.features.diagnostics import editor_diagnostic
 from tilelang_lsp.features.rename import Renaming
 from tilelang_lsp.linked import Linked
-from tilelang_lsp.model import Analysis, Catalogue
+from tilelang_lsp.model import Catalogue
 from tilelang_lsp.notebooks import Notebooks
 from tilelang_lsp.options import Options, options_from
 from tilelang_lsp.project import Projects
@@ -120,7 +121,7 @@ class TilelangServer(LanguageServer):
         end_line, end_column = converter.position(asked.end)
         places = getattr(params, "positions", None) or ()
         return Request(
-            document.text, document.analysis, await self.catalogue(), line, column, end_line,
+            document.text, document.reading, await self.catalogue(), line, column, end_line,
             end_column, document.hints, convert.include_declaration(params), document.insights,
             self.options_of(document.path, document.text), document.shown,
             getattr(params, "new_name", ""), converter.uri,
@@ -153,7 +154,7 @@ class TilelangServer(LanguageServer):
         whole = self.notebooks.whole(uri)
         document = self.documents.open_files.get(whole)
         path = uris.to_fs_path(uri) or uri if document is None else document.path
-        known = document or Document(uri, path, 0, "", Analysis(path, ""))
+        known = document or Document(uri, path, 0, "", Reading(path, ""))
         converter = self.converter(known, uri)
         if document is None:  # its text is on the disk
             opened = {d.path: d.text for d in self.documents.open_files.values()}

@@ -28,8 +28,9 @@ from operator import attrgetter
 from typing import IO, Any
 
 from tilelang_diagnostics import Span
-from tilelang_lsp.assembly import Memory
-from tilelang_lsp.model import Analysis, Catalogue, Fact, Insight, Outline, Part, Symbol
+from tilelang_lsp.assembly import Memory, Reading
+from tilelang_lsp.model import Catalogue, Fact, Insight, Outline, Part, Symbol
+from tilelang_lsp.moves import Placed
 from tilelang_lsp.options import Options
 
 TIMEOUT_SECONDS = 20.0
@@ -87,10 +88,10 @@ class Worker:
         assert isinstance(answer, Catalogue)
         return answer
 
-    async def analyse(self, text: str, path: str, options: Options) -> Analysis:
-        """`analysis.analyse` of a text."""
+    async def analyse(self, text: str, path: str, options: Options) -> Reading:
+        """What `analysis.analyse` reads of a text."""
         answer = await self._ask(("analyse", text, path, options))
-        assert isinstance(answer, Analysis)
+        assert isinstance(answer, Reading)
         return answer
 
     def _whole(self, request: tuple[Any, ...], answer: tuple[str, Any]) -> tuple[str, Any]:
@@ -280,7 +281,7 @@ def _pickle_by_fields(*classes: type) -> None:
         copyreg.pickle(cls, lambda value, c=cls, f=fields: (c, f(value)))  # type: ignore[misc]
 
 
-_pickle_by_fields(Span, Symbol, Fact, Outline, Part)
+_pickle_by_fields(Span, Symbol, Fact, Outline, Part, Placed)
 
 
 def send(stream: IO[bytes], message: object) -> None:

@@ -8,13 +8,15 @@ from functools import cache
 from typing import Any
 
 from tests.support.markers import kernel_text
-from tilelang_lsp.analysis import analyse
+from tilelang_lsp.analysis import Analyser, analyse
+from tilelang_lsp.assembly import Reading
 from tilelang_lsp.catalogue import read_catalogue
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.inlay_hints import hints
 from tilelang_lsp.insight import insight
-from tilelang_lsp.insights import FileInsights, Known, digests, keys_of
+from tilelang_lsp.insights import FileInsights, Insights, digests, keys_of
 from tilelang_lsp.model import Analysis, Catalogue, Hint
+from tilelang_lsp.moves import Placed
 from tilelang_lsp.options import Options
 
 PATH = "kernel.py"
@@ -57,7 +59,14 @@ def ask(feature: Feature, text: str, analysed: str | None = None, **more: Any) -
 
 def request_for(analysis: Analysis) -> Request:
     """A request about an analysed text."""
-    return Request(analysis.text, analysis, catalogue(), hints=hints(analysis))
+    return Request(analysis.text, read_as(analysis), catalogue(), hints=hints(analysis))
+
+
+def read_as(analysis: Analysis) -> Reading:
+    """A reading that says what `analysis` does."""
+    reading = Reading(analysis.path, analysis.text)
+    vars(reading)["analysis"] = analysis
+    return reading
 
 
 def analysis_of(source: str, target: str | None = None, **options: Any) -> Analysis:
@@ -68,13 +77,14 @@ def analysis_of(source: str, target: str | None = None, **options: Any) -> Analy
 def looked_into(source: str, target: str | None = None, **values: Any) -> FileInsights:
     """What is known of the kernels of a whole file beyond its text."""
     options = Options(values, (target,) if target else ())
-    analysis = analyse(source, PATH, options)
-    digest = digests(analysis, options)
-    known = {
-        key: Known(insight(source, PATH, kernel.name, kernel.span.line, options), digest[key])
-        for key, kernel in keys_of(analysis).items()
-    }
-    return FileInsights(known)
+    reading, kept = Analyser().analyse(source, PATH, options), Insights()
+    digest = digests(reading, options)
+    for key, kernel in keys_of(reading.kernels).items():
+        found = insight(source, PATH, kernel.name, kernel.span.line, options)
+        kept.put(digest[key], Placed(found, reading.head.tops))
+    known = FileInsights()
+    known.update(reading, digest, kept)
+    return known
 
 
 def with_all_hints(text: str, target: str | None = None, **values: Any) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from tests.lsp.asking import in_launch
 from tests.support.markers import kernel_text
-from tilelang_lsp.analysis import analyse
+from tilelang_lsp import analysis
+from tilelang_lsp.assembly import Reading
 from tilelang_lsp.documents import Document, Documents
-from tilelang_lsp.model import Analysis
 from tilelang_lsp.options import Options
 from tilelang_lsp.worker import WorkerFailed
 
@@ -29,13 +28,13 @@ class Analyser:
         self.started = asyncio.Event()
         self.failing = False
 
-    async def analyse(self, text: str, path: str, options: Options) -> Analysis:
+    async def analyse(self, text: str, path: str, options: Options) -> Reading:
         self.texts.append(text)
         self.started.set()
         await self.go.wait()
         if self.failing:
             raise WorkerFailed("told to")
-        return analyse(text, path, options)
+        return analysis.Analyser().analyse(text, path, options)
 
 
 class Editor:
@@ -170,8 +169,3 @@ def test_new_settings_read_everything_again() -> None:
         await editor.documents.current(URI)
 
     assert len(run(story).analyser.texts) == 2
-
-
-def test_an_analysis_is_a_value() -> None:
-    analysis = analyse(TEXT, PATH)
-    assert replace(analysis) == analysis

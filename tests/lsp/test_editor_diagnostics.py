@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.lsp.asking import analysis_of, ask, in_launch
+from tests.lsp.asking import analysis_of, ask, in_launch, read_as
 from tests.support.markers import expected_of, kernel_text
 from tilelang_diagnostics import (
     Applicability,
@@ -77,7 +77,7 @@ def test_suppressed_findings_are_not_shown() -> None:
 
 def actions_for(diagnostic: Diagnostic, text: str) -> tuple[code_actions.Action, ...]:
     analysis = Analysis("kernel.py", text, (diagnostic,))
-    request = Request(text, analysis, Catalogue(), 3, 6, 3, 6)
+    request = Request(text, read_as(analysis), Catalogue(), 3, 6, 3, 6)
     found: tuple[code_actions.Action, ...] = code_actions.FEATURE.answer(request)
     return found
 

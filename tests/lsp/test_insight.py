@@ -20,8 +20,9 @@ from tests.support.markers import kernel_text
 from tilelang_lsp.describe_budget import budget_line, budget_page
 from tilelang_lsp.features import code_lenses, hover
 from tilelang_lsp.features.inlay_hints import LONGEST_LABEL, hints
-from tilelang_lsp.insights import keys_of
+from tilelang_lsp.insights import Insights, keys_of
 from tilelang_lsp.model import HINT_KINDS, Insight
+from tilelang_lsp.moves import Placed
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -156,7 +157,7 @@ def test_the_values_a_file_gives_are_assumed_and_named() -> None:
     (found,) = looked_into(text, "cuda:sm_80").known.values()
     assert ("M", "1024", "its argument parser") in found.insight.assumed
     analysis = analysis_of(text)
-    (kernel,) = keys_of(analysis).values()
+    (kernel,) = keys_of(analysis.kernels).values()
     assert set(kernel.open_names) >= {"M", "N", "K"}
 
 
@@ -250,3 +251,11 @@ def test_the_cause_of_a_layout_can_be_clicked() -> None:
     (hint,) = [h for h in found if h.label == " 32/thread"]
     assert hint.target is not None
     assert "T.gemm" in source.split("\n")[hint.target.line - 1]
+
+
+def test_what_was_known_before_a_statement_came_is_looked_into_again() -> None:
+    """Nobody knows where things went that lie in macros and constants."""
+    kept = Insights()
+    kept.put("digest", Placed(Insight("main", 3, "cpu", nominal=False), (1, 3)))
+    assert kept.get("digest", (1, 8)) is not None
+    assert kept.get("digest", (1, 3, 8)) is None

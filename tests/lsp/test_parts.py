@@ -17,6 +17,7 @@ from tilelang_lsp.assembly import MOST_FILES, Memory
 from tilelang_lsp.features.inlay_hints import hints
 from tilelang_lsp.hinting import Hinting
 from tilelang_lsp.model import HINT_KINDS, Analysis, Fact
+from tilelang_lsp.moves import Moves, Placed
 from tilelang_lsp.options import Options
 
 TWO = kernel_text("""
@@ -60,7 +61,7 @@ def after(before: str, now: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, 
     monkeypatch.setattr(module, "_read", noting)
     analyser = Analyser()
     analyser.analyse(before, PATH, Options())
-    found = analyser.analyse(now, PATH, Options())
+    found = analyser.analyse(now, PATH, Options()).analysis
     monkeypatch.undo()
     assert normal(found) == normal(analyse(now, PATH))
     return asked[-1]
@@ -91,7 +92,9 @@ def test_only_what_an_edit_touches_is_read_again(
 def test_other_options_read_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     analyser = Analyser()
     analyser.analyse(TWO, PATH, Options())
-    found = analyser.analyse(TWO, PATH, Options(values={"BLOCK": 1}, targets=("cuda:sm_80",)))
+    found = analyser.analyse(
+        TWO, PATH, Options(values={"BLOCK": 1}, targets=("cuda:sm_80",))
+    ).analysis
     assert normal(found) == normal(analyse(TWO, PATH, Options({"BLOCK": 1}, ("cuda:sm_80",))))
 
 
@@ -101,7 +104,7 @@ def test_a_typing_session_gives_what_reading_everything_gives(full: bool) -> Non
     analyser.analyse(text, PATH, Options())
     step = 1 if full else 7
     for number, (_, now) in enumerate(session(text, 300 if full else 42)):
-        found = analyser.analyse(now, PATH, Options())
+        found = analyser.analyse(now, PATH, Options()).analysis
         if number % step == 0:
             assert normal(found) == normal(analyse(now, PATH)), number
 
@@ -117,25 +120,34 @@ def test_hints_and_messages_in_parts_are_those_of_everything(full: bool) -> None
         drawn = hinting.hints(found, (), options.hints)
         if full or number % 7 == 0:
             whole = analyse(now, PATH, options)
-            assert normal(found) == normal(whole), number
+            assert normal(found.analysis) == normal(whole), number
             assert drawn == hints(whole, (), options.hints), number
     assert sorted(sent)[len(sent) // 2] < sent[0] / 4  # one definition of eight
 
 
 def test_facts_beyond_the_text_are_drawn_where_they_lie() -> None:
-    found = analyse(TWO, PATH)
+    analyser, hinting = Analyser(), Hinting()
+    found = analyser.analyse(TWO, PATH, Options())
     lines = {k.name: k.span.line for k in found.kernels}
-    groups = tuple(
+    facts = [
         (Fact(Span(PATH, line, 1, line, 5), "layouts", f" {name}"),) for name, line in lines.items()
-    )
-    hinting = Hinting()
-    every = [fact for facts in groups for fact in facts]
-    assert hinting.hints(found, groups, HINT_KINDS) == hints(found, every, HINT_KINDS)
+    ]
+    tops = found.head.tops
+    groups = [Placed(each, tops) for each in facts]
+    every = hinting.hints(found, groups, HINT_KINDS)
+    assert every == hints(found.analysis, [f for each in facts for f in each], HINT_KINDS)
     made = hinting.made
-    assert hinting.hints(found, groups, HINT_KINDS) and hinting.made == made
-    other = (groups[0], ())
-    assert hinting.hints(found, other, HINT_KINDS) == hints(found, groups[0], HINT_KINDS)
+    assert hinting.hints(found, groups, HINT_KINDS) == every and hinting.made == made
+    other = [groups[0], Placed((), tops)]
+    assert hinting.hints(found, other, HINT_KINDS) == hints(found.analysis, facts[0], HINT_KINDS)
     assert hinting.made == made + 1
+    # Whole lines before them: the same hints, moved.
+    found = analyser.analyse(TWO.replace("# before", "\n\n# before"), PATH, Options())
+    moved = hinting.hints(found, other, HINT_KINDS)
+    assert hinting.made == made + 1
+    first = Moves(tops, found.head.tops, PATH).fact(facts[0][0])
+    assert first.span.line == facts[0][0].span.line + 2
+    assert moved == hints(found.analysis, [first], HINT_KINDS)
 
 
 def test_both_ends_forget_the_same_files() -> None:
@@ -143,4 +155,4 @@ def test_both_ends_forget_the_same_files() -> None:
     for number in (*range(MOST_FILES + 3), 0, MOST_FILES, 1):
         path = f"{number}.py"
         message = here.pack(path, *analyser.read(TWO, path, Options()))
-        assert there.unpack(path, TWO, message) == analyse(TWO, path)
+        assert there.unpack(path, TWO, message).analysis == analyse(TWO, path)

@@ -32,7 +32,7 @@ def worker() -> Iterator[Worker]:
 
 
 def test_it_gives_what_analyse_gives(worker: Worker) -> None:
-    assert asyncio.run(worker.analyse(TEXT, "k.py", Options())) == analyse(TEXT, "k.py")
+    assert asyncio.run(worker.analyse(TEXT, "k.py", Options())).analysis == analyse(TEXT, "k.py")
 
 
 def test_it_knows_the_language(worker: Worker) -> None:
@@ -45,7 +45,7 @@ def test_a_dead_process_fails_one_request_and_is_replaced(worker: Worker) -> Non
         assert worker._process is not None
         worker._process.kill()
         worker._process.wait()
-        assert (await worker.analyse(TEXT, "k.py", Options())).diagnostics
+        assert (await worker.analyse(TEXT, "k.py", Options())).head.diagnostics
 
     asyncio.run(story())
 
@@ -136,7 +136,8 @@ def test_a_look_that_nobody_waits_for_yet_is_never_begun(worker: Worker) -> None
 def test_a_new_process_is_sent_nothing_it_does_not_have(worker: Worker) -> None:
     async def story() -> None:
         for number in range(3):
-            assert await worker.analyse(TEXT, "k.py", Options()) == analyse(TEXT, "k.py")
+            found = await worker.analyse(TEXT, "k.py", Options())
+            assert found.analysis == analyse(TEXT, "k.py")
             if number == 1:
                 assert worker._process is not None
                 worker._process.kill()

@@ -37,7 +37,7 @@ def _check_range(
         return
     if buffer.is_empty:
         return
-    ranges = context.ranges()
+    ranges = context.ranges
     low, high = interval(r.min, ranges)
     size = interval(r.extent, ranges)[0]
     if size is None or size == 0:

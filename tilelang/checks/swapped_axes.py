@@ -77,7 +77,7 @@ def _uses(function: Function) -> Iterator[_Use]:
 
 def _count(var: Var, context: Context) -> int:
     """How many values a block index takes; 0 when only known at run time."""
-    high = context.ranges()[var][1]
+    high = context.ranges[var][1]
     return 0 if high is None else high + 1
 
 
@@ -97,7 +97,7 @@ def _origins(context: Context) -> dict[Var, Interval]:
     blocks = {v for v, _ in context.launch.blocks} if context.launch else set()
     return {
         var: bounds if var in blocks else (bounds[0], bounds[0])
-        for var, bounds in context.ranges().items()
+        for var, bounds in context.ranges.items()
     }
 
 

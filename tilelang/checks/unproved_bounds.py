@@ -41,7 +41,7 @@ def _is_open(
     bounded = {structure(n) for c in (*context.conditions, *promised) for n in walk(c)}
     if any(structure(s) in bounded for s in sources):
         return False
-    low, high = interval(r.min, context.ranges())
+    low, high = interval(r.min, context.ranges)
     extent = access.buffer.shape[dimension]
     return not (low is not None and low >= 0 and high is not None
                 and isinstance(extent, int) and high < extent)  # fmt: skip

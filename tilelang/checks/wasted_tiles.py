@@ -49,7 +49,7 @@ def _wasted(access: Access, dimension: int, context: Context) -> tuple[float, Di
     if extent is None or size is None or len(blocks) != 1 or _skips(r.min, context):
         return None
     ((block, count),) = blocks.items()
-    low, high = interval(r.min, context.ranges())
+    low, high = interval(r.min, context.ranges)
     if low != 0 or high is None or count < 2 or _overlap(r.min, size, block, context):
         return None
     covered = high + size
@@ -92,7 +92,7 @@ def _blocks(index: Expr, context: Context) -> dict[Var, int]:
 
 def _overlap(index: Expr, size: int, block: Var, context: Context) -> bool:
     """Whether a block reaches into what the next one covers."""
-    ranges = context.ranges()
+    ranges = context.ranges
     first, second = (interval(index, {**ranges, block: (at, at)}) for at in (0, 1))
     return first[1] is not None and second[0] is not None and first[1] + size > second[0]
 

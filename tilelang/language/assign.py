@@ -32,9 +32,8 @@ def assign(frame: Frame, node: ast.Assign) -> None:
     fresh = isinstance(node.value, (ast.Call, ast.Tuple, ast.List))
     if len(node.targets) > 1 and isinstance(value, Expr) and not isinstance(value, (Const, VarRef)):
         value = let(frame, name or "value", value)
-    read = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
     for target in node.targets:
-        carried.refuse(frame, target, value, read)
+        carried.refuse(frame, target, value, node.value)
         if isinstance(target, ast.Subscript):
             _store_element(frame, target, value, node.value)
         else:
@@ -144,7 +143,7 @@ def augmented(frame: Frame, node: ast.AugAssign) -> None:
                 help=f"write the loop: `for i in T.Parallel(n): {name}[i] {_symbol(op)}= …`",
             )
         result = expressions.apply_binary(op, current, value)
-        carried.refuse(frame, node.target, result, {node.target.id})
+        carried.refuse(frame, node.target, result, node.target)
         _assign_name(frame, node.target, result, fresh=False)
     elif isinstance(node.target, ast.Subscript):
         buffer = expressions.evaluate(frame, node.target.value)

@@ -6,7 +6,6 @@ In `n = 64; for i in T.serial(4): n += 1` the body is read once: `n` is 65 in ea
 from __future__ import annotations
 
 import ast
-from collections.abc import Set
 from typing import Any
 
 from tilelang.language.frame import Frame
@@ -15,19 +14,23 @@ from tilelang.program.expr import Const, Expr, Load, Var
 from tilelang_diagnostics.model import Label, Severity
 
 
-def refuse(frame: Frame, target: ast.expr, value: Any, read: Set[str]) -> None:
+def refuse(frame: Frame, target: ast.expr, value: Any, text: ast.AST) -> None:
     """TL135 for a name among `target` whose new `value` was made of its old one in a device loop.
 
-    `read` are the names in the text of the value.
+    `text` is what the value was written as.
     """
     if frame.host or not frame.region:
         return
     if isinstance(target, ast.Tuple | ast.List):
         values = value if isinstance(value, tuple | list) else ()
         for element, item in zip(target.elts, values, strict=False):
-            refuse(frame, element, item, read)
-    elif isinstance(target, ast.Name) and target.id in read and frame.is_carried(target.id):
+            refuse(frame, element, item, text)
+    elif isinstance(target, ast.Name) and frame.is_carried(target.id) and _reads(text, target.id):
         _refuse_name(frame, target, value)
+
+
+def _reads(text: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(text))
 
 
 def _refuse_name(frame: Frame, target: ast.Name, value: Any) -> None:

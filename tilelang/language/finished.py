@@ -129,9 +129,10 @@ class _Finished:
                 for dim in (*param.shape, *(param.strides or ())):
                     if isinstance(dim, Expr):
                         used.update(id(node) for node in walk(dim))
-        meant = self._names_of_wrong_types()
-        for name, var in consts.items():
-            if id(var) not in used and name not in meant:
+        unused = {name: var for name, var in consts.items() if id(var) not in used}
+        meant = self._names_of_wrong_types() if unused else set()
+        for name, var in unused.items():
+            if name not in meant:
                 self.trace.report(
                     make_diagnostic(
                         "TL170",

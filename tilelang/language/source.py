@@ -22,6 +22,10 @@ class SourceFile:
     text: str
     tree: ast.Module
     _lines: list[str] = field(repr=False)
+    _is_ascii: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_is_ascii", self.text.isascii())
 
     @staticmethod
     def parse(path: str, text: str) -> SourceFile:
@@ -35,8 +39,12 @@ class SourceFile:
         """The code-point span of `node`."""
         line: int = node.lineno  # type: ignore[attr-defined]
         end_line: int = node.end_lineno or line  # type: ignore[attr-defined]
-        column = self._column(line, node.col_offset)  # type: ignore[attr-defined]
-        end = self._column(end_line, node.end_col_offset or 0)  # type: ignore[attr-defined]
+        start_byte: int = node.col_offset  # type: ignore[attr-defined]
+        end_byte: int = node.end_col_offset or 0  # type: ignore[attr-defined]
+        if self._is_ascii:
+            column, end = start_byte + 1, end_byte + 1
+        else:
+            column, end = self._column(line, start_byte), self._column(end_line, end_byte)
         return Span(
             self.path, line, column, end_line, max(end, column) if line == end_line else end
         )

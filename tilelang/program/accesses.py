@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 from tilelang.program import expr as ex
@@ -58,7 +59,7 @@ class Access:
     certain: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Context:
     """What surrounds a statement, outermost first."""
 
@@ -66,7 +67,8 @@ class Context:
     conditions: tuple[ex.Expr, ...] = ()
     launch: st.Launch | None = None
 
-    def ranges(self) -> dict[ex.Var, Interval]:
+    @cached_property
+    def ranges(self) -> Mapping[ex.Var, Interval]:
         """Bounds of every loop, block and thread variable in scope."""
         out: dict[ex.Var, Interval] = {}
         if self.launch is not None:
@@ -110,8 +112,13 @@ def walk_with_context(
                 pass
 
 
-def accesses(stmt: st.Stmt) -> Iterator[Access]:
+@lru_cache(maxsize=1024)  # every check asks for those of every statement
+def accesses(stmt: st.Stmt) -> tuple[Access, ...]:
     """Uses of buffers by `stmt` itself, nested blocks excluded; reads come before writes."""
+    return tuple(_accesses(stmt))
+
+
+def _accesses(stmt: st.Stmt) -> Iterator[Access]:
     match stmt:
         case st.TileOp(name=name, args=args):
             roles = _ROLES.get(name, ())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from tilelang.program import expr as ex
@@ -57,6 +58,8 @@ def constant_value(value: Any) -> int | None:
         return None
     if isinstance(value, ex.Const):
         return int(value.value)
+    if isinstance(value, ex.Var) and value.definition is None:
+        return None
     form = normal_form(value)
     if not form:
         return 0
@@ -143,6 +146,11 @@ def normal_form(value: Any) -> Polynomial:
         return {(): int(value)} if value else {}
     if not isinstance(value, ex.Expr):
         return {(("?", repr(value)),): 1}
+    return dict(_form(value))
+
+
+@lru_cache(maxsize=4096)  # checks ask for the same indices over and over
+def _form(value: ex.Expr) -> Polynomial:
     match value:
         case ex.Const(value=number) if value.dtype.is_integer or value.dtype.kind == "bool":
             return {(): int(number)} if number else {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tilelang_diagnostics import Diagnostic
+from tilelang_lsp.assembly import Reading
 from tilelang_lsp.insights import FileInsights
 from tilelang_lsp.model import Analysis, Catalogue, Hint
 from tilelang_lsp.options import Options
@@ -17,12 +18,12 @@ from tilelang_lsp.workspace import Workspace
 class Request:
     """What the editor asks about. A position is a range of no length.
 
-    `text` is what the editor holds now; `analysis` may be of an older text, unless the feature
+    `text` is what the editor holds now; `reading` may be of an older text, unless the feature
     waits for the current one. `hints` are those of the analysis, moved to where `text` has them.
     """
 
     text: str
-    analysis: Analysis
+    reading: Reading
     catalogue: Catalogue
     line: int = 1
     column: int = 1
@@ -39,6 +40,11 @@ class Request:
     workspace: Workspace = field(default_factory=Workspace)
     only: tuple[str, ...] = ()  # kinds of code actions, empty: all
     project: tuple[str, str] | None = None  # its pyproject.toml, and what that says
+
+    @property
+    def analysis(self) -> Analysis:
+        """Everything that was read, put together when first asked for."""
+        return self.reading.analysis
 
 
 @dataclass(frozen=True, slots=True)

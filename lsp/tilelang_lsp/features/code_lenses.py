@@ -36,7 +36,7 @@ class Lens:
 
 def code_lenses(request: Request) -> tuple[Lens, ...]:
     """The lenses of every kernel."""
-    found = keys_of(request.analysis)
+    found = keys_of(request.analysis.kernels)
     return tuple(
         lens for key, kernel in found.items()
         for lens in _lenses(request, kernel, request.insights.of(key))

@@ -36,7 +36,7 @@ def hover(request: Request) -> Hover | None:
     if entry is not None:
         became = [f.detail for f in _around(request) if f.kind == "instructions"]
         return Hover("\n\n".join((*became, entry_markdown(entry, dotted.name))), span)
-    for key, kernel in keys_of(analysis).items():
+    for key, kernel in keys_of(analysis.kernels).items():
         if kernel.span.line == request.line and kernel.name == dotted.name:
             return Hover(_kernel(kernel, request.insights.of(key)), kernel.span)
     argument = _argument(request, dotted.name)

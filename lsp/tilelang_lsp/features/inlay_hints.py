@@ -20,7 +20,7 @@ from math import prod
 
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.features.base import Feature, Request
-from tilelang_lsp.model import HINT_KINDS, Analysis, Fact, Hint, HintKind, Launch, Symbol
+from tilelang_lsp.model import HINT_KINDS, Analysis, Fact, Hint, HintKind, Kernel, Launch, Symbol
 
 # VS Code cuts the hints of a line off after this many characters by default.
 LONGEST_LABEL = 43
@@ -36,11 +36,20 @@ def hints(
 ) -> tuple[Hint, ...]:
     """All hints of a file, in order; `facts` come before those of the analysis itself."""
     lines = split_lines(analysis.text)
-    found = [h for symbol in analysis.symbols if (h := _symbol_hint(symbol, lines)) is not None]
-    for kernel in analysis.kernels:
+    known = (*facts, *analysis.facts)
+    return hints_of(lines, analysis.symbols, analysis.kernels, known, kinds)
+
+
+def hints_of(
+    lines: tuple[str, ...], symbols: Iterable[Symbol], kernels: Iterable[Kernel],
+    facts: Iterable[Fact], kinds: Collection[HintKind],
+) -> tuple[Hint, ...]:  # fmt: skip
+    """The hints of some bindings, kernels and facts of a file, in order."""
+    found = [h for symbol in symbols if (h := _symbol_hint(symbol, lines)) is not None]
+    for kernel in kernels:
         found += [h for launch in kernel.launches if (h := _launch_hint(launch, lines)) is not None]
     told: dict[tuple[object, str], Fact] = {}
-    for fact in (*facts, *analysis.facts):
+    for fact in facts:
         if fact.label:
             told.setdefault((fact.span, fact.kind), fact)
     found += [h for fact in told.values() if (h := _fact_hint(fact, lines)) is not None]
