@@ -10,14 +10,16 @@ workspace defines ends the chain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from tilelang_diagnostics import Span
+from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.names import Binding, Mention, NamedCall, Names, Origin, covers, place
 from tilelang_lsp.workspace import Workspace, read_names
 
-MOST_STEPS = 64  # of imports that lead to imports
+# Methods of a kernel that take the arguments of its function (`runtime/jit.py`).
+TAKE_ITS_ARGUMENTS = ("compile", "get_tir", "get_kernel_source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Crossing:
         own = workspace.text(path) if workspace.is_open(path) else None
         self._own = None if own == text else read_names(path, text)
         self._same = own == text
+        self._lines: dict[str, tuple[str, ...]] = {}
+        self._all: dict[object, dict[object, Meaning]] = {}
 
     def names(self, path: str) -> Names | None:
         """The names of a file."""
@@ -79,8 +83,8 @@ class Crossing:
         for chain in names.chains:
             for number, span in enumerate(chain.attributes):
                 if covers(span, line, column):
-                    meant = self._attribute(names, chain.root, chain.names[: number + 1])
-                    return Found(span, chain.names[number], meant)
+                    meant = self.attribute(names, chain.root, chain.names[: number + 1])
+                    return Found(span, chain.names[number], self._first(meant))
         for call in names.calls:
             for word, span in call.keywords:
                 if covers(span, line, column):
@@ -88,59 +92,61 @@ class Crossing:
                     return Found(span, word, () if parameter is None else (parameter,))
         for mention in (*names.mentions, *_exports(names)):
             if covers(mention.span, line, column):
-                return Found(mention.span, mention.text, self._mentioned(names, mention))
+                meant = self._mentioned(names, mention)
+                return Found(mention.span, mention.text, self._first(meant))
         for name, places in names.free.items():
             for span, _ in places:
                 if covers(span, line, column):
-                    return Found(span, name, self._starred(names, name))
+                    return Found(span, name, self._first(self.starred(names, name)))
         return None
 
-    def chain(self, binding: Binding) -> tuple[Meaning, ...]:
-        """A binding and what its import leads to, one step after another."""
-        found: list[Meaning] = [binding]
-        seen = {binding.key}
-        while isinstance(last := found[-1], Binding) and last.origin is not None:
-            names = self.names(last.path)
-            following = None if names is None else self._origin(names, last.origin)
-            if following is None or len(found) > MOST_STEPS:
+    def chain(self, meaning: Meaning) -> tuple[Meaning, ...]:
+        """A meaning and what its import leads to, one step after another."""
+        found = [meaning]
+        seen = {_key(meaning)}
+        while following := next(self._following(found[-1]), None):
+            if _key(following) in seen:
                 break
-            if isinstance(following, Binding):
-                if following.key in seen:
-                    break
-                seen.add(following.key)
+            seen.add(_key(following))
             found.append(following)
         return tuple(found)
 
-    def member(self, path: str, name: str, depth: int = 0) -> Meaning | None:
+    def all_of(self, meaning: Meaning) -> dict[object, Meaning]:
+        """All that a meaning leads to, by every import that binds it."""
+        known = self._all.get(_key(meaning))
+        if known is not None:
+            return known
+        found = self._all[_key(meaning)] = dict[object, Meaning]()
+        todo = [meaning]
+        while todo:
+            one = todo.pop()
+            if _key(one) not in found:
+                found[_key(one)] = one
+                todo += self._following(one)
+        return found
+
+    def member(self, path: str, name: str) -> Meaning | None:
         """What `name` is in the module of a file."""
-        names = self.names(path)
-        if names is not None:
-            found = names.module.bindings.get(name)
-            if found is not None:
-                return found
-            for star in names.stars if depth < MOST_STEPS and not name.startswith("_") else ():
-                file = self.workspace.modules.find(star.module, star.level, path)
-                other = None if file is None or file == path else self.names(file)
-                if other is not None and (other.stars or name in other.public()):
-                    meant = self.member(other.path, name, depth + 8)
-                    if meant is not None:
-                        return meant
+        found = self._bound(path, name, set())
+        if found is not None:
+            return found
         inner = self.workspace.modules.submodule(path, name)
         return None if inner is None else ModuleFile(inner)
 
     def references(self, root: Binding) -> list[Span]:
         """Every place that means a binding, in all files, in order; by whatever name."""
-        if root.scope.kind != "module":
-            return root.places
-        found: dict[Span, None] = {}
-        words = {root.name}
-        before = 0
-        while len(words) > before:  # names that others give it are looked for in turn
-            before = len(words)
-            for path in self.holding(words, root):
-                names = self.names(path)
-                if names is not None:
-                    found.update(dict.fromkeys(self._references_in(names, root, words)))
+        found = dict.fromkeys(root.places)
+        if root.scope.kind == "module":
+            words, new = {root.name}, {root.name}
+            while new:  # names that others give it are looked for in turn
+                before = set(words)
+                for path in self.holding(new, root):
+                    names = self.names(path)
+                    if names is not None:
+                        found.update(dict.fromkeys(self._references_in(names, root, words)))
+                new = words - before
+        for function in self.functions_of(root):
+            found.update(dict.fromkeys(self.keywords(function, root.name)))
         return sorted(found, key=place)
 
     def here(self, root: Binding) -> list[Span]:
@@ -148,10 +154,13 @@ class Crossing:
         names = self.names(self.path)
         if names is None:
             return []
-        if root.scope.kind != "module":
-            return root.places if root.path == self.path else []
-        words = {root.name, *(b.name for b in names.module.bindings.values() if b.renamed)}
-        return sorted(set(self._references_in(names, root, words)), key=place)
+        found = {s for s in root.places if s.file == self.path}
+        if root.scope.kind == "module":
+            found.update(self._references_in(names, root, None))
+        for function in self.functions_of(root):
+            at = {(s.file, s.line, s.column) for s in self.here(function)}
+            found.update(_keywords(names, at, root.name))
+        return sorted(found, key=place)
 
     def text(self, path: str) -> str:
         """What a file says; empty where it cannot be read."""
@@ -159,97 +168,167 @@ class Crossing:
             return self._text
         return self.workspace.text(path) or ""
 
-    def holding(self, words: set[str], root: Binding) -> list[str]:
+    def said(self, span: Span) -> str:
+        """What stands in a place."""
+        if span.file not in self._lines:
+            self._lines[span.file] = split_lines(self.text(span.file))
+        lines = self._lines[span.file]
+        row = lines[span.line - 1] if span.line <= len(lines) else ""
+        return row[span.column - 1 : span.end_column - 1]
+
+    def holding(self, words: Collection[str], root: Binding) -> list[str]:
         """Files that may mean a binding."""
         return list(dict.fromkeys((root.path, self.path, *self.workspace.holding(words))))
 
-    def keywords(self, function: Binding, parameter: str) -> list[Span]:
+    def functions_of(self, parameter: Binding) -> Iterator[Binding]:
+        """The function whose parameter a binding is, if that can be given by name."""
+        names = self.names(parameter.path)
+        if names is None or parameter.kind != "parameter":
+            return
+        for scope in names.scopes:
+            for binding in scope.bindings.values():
+                if binding.inner is parameter.scope and parameter.name in binding.parameters:
+                    yield binding
+
+    def keywords(self, function: Binding, parameter: str) -> Iterator[Span]:
         """`parameter=` in the calls of a function, in all files."""
-        places = {(s.file, s.line, s.column) for s in self.references(function)}
-        found: list[Span] = []
+        at = {(s.file, s.line, s.column) for s in self.references(function)}
         files = self.workspace.holding({parameter}) if function.scope.kind == "module" else ()
         for path in dict.fromkeys((function.path, self.path, *files)):
             names = self.names(path)
-            for call in () if names is None else names.calls:
-                if (call.function.file, call.function.line, call.function.column) in places:
-                    found += [span for word, span in call.keywords if word == parameter]
+            if names is not None:
+                yield from _keywords(names, at, parameter)
+
+    def function_of(self, names: Names, call: NamedCall) -> Binding | None:
+        """The function that a call names, wherever it is defined."""
+        return self._called(names, call.function, call.name)
+
+    def attribute(self, names: Names, root: Span, parts: tuple[str, ...]) -> list[Meaning]:
+        """What `root.a.b` may be, where `root` is a module."""
+        binding = names.of(root)
+        found: list[Meaning] = [] if binding is None else [binding]
+        for part in parts:
+            modules = [m for one in found for m in self.all_of(one).values()
+                       if isinstance(m, ModuleFile)]  # fmt: skip
+            members = (self.member(module.path, part) for module in modules)
+            found = [m for m in members if m is not None]
         return found
 
-    def _references_in(self, names: Names, root: Binding, words: set[str]) -> Iterator[Span]:
-        for scope in names.scopes:
-            for binding in scope.bindings.values():
-                if binding.key == root.key or (
-                    binding.origin is not None and self._leads(self.chain(binding), root)
-                ):
-                    yield from binding.places
-                    if binding.scope.kind == "module":
-                        words.add(binding.name)  # others may import it from here
-        for chain in names.chains:
-            for number, name in enumerate(chain.names):
-                if name in words and self._leads(
-                    self._attribute(names, chain.root, chain.names[: number + 1]), root
-                ):
-                    yield chain.attributes[number]
-        for mention in (*names.mentions, *_exports(names)):
-            if mention.text in words and self._leads(self._mentioned(names, mention), root):
-                yield mention.span
-        for word in [w for w in words if w in names.free]:
-            if self._leads(self._starred(names, word), root):
-                yield from (span for span, _ in names.free[word])
-
-    def _leads(self, chain: tuple[Meaning, ...], root: Binding) -> bool:
-        return any(isinstance(m, Binding) and m.key == root.key for m in chain)
-
-    def _origin(self, names: Names, origin: Origin) -> Meaning | None:
+    def origin(self, names: Names, origin: Origin) -> Meaning | None:
+        """What a file imports."""
         file = self.workspace.modules.find(origin.module, origin.level, names.path)
         if file is None:
             return None
         return self.member(file, origin.name) if origin.name else ModuleFile(file)
 
-    def _full(self, meant: Meaning | None) -> tuple[Meaning, ...]:
-        if meant is None:
-            return ()
-        return self.chain(meant) if isinstance(meant, Binding) else (meant,)
+    def starred(self, names: Names, name: str) -> list[Meaning]:
+        """What a name is that a file binds nowhere, but may have by `import *`."""
+        found = self._bound(names.path, name, set()) if names.stars else None
+        return [] if found is None else [found]
 
-    def _attribute(
-        self, names: Names, root: Span, parts: tuple[str, ...]
-    ) -> tuple[Meaning, ...]:  # fmt: skip
-        """What `root.a.b` is, where `root` is a module."""
-        binding = names.of(root)
-        chain: tuple[Meaning, ...] = () if binding is None else self.chain(binding)
-        for part in parts:
-            if not chain or not isinstance(chain[-1], ModuleFile):
-                return ()
-            chain = self._full(self.member(chain[-1].path, part))
-        return chain
+    def leads(self, meant: Iterable[Meaning], root: Binding) -> bool:
+        """Whether one of some meanings leads to a binding."""
+        return any(_key(root) in self.all_of(m) for m in meant)
 
-    def _mentioned(self, names: Names, mention: Mention) -> tuple[Meaning, ...]:
+    def _references_in(
+        self, names: Names, root: Binding, words: set[str] | None
+    ) -> Iterator[Span]:  # fmt: skip
+        """The places of a file; `words`: the names it may have there, and those it gets."""
+        for scope in names.scopes:
+            for binding in scope.bindings.values():
+                if binding.key == root.key or (
+                    binding.origin is not None and self.leads([binding], root)
+                ):
+                    yield from binding.places
+                    if binding.scope.kind == "module" and words is not None:
+                        words.add(binding.name)  # others may import it from here
+        for chain in names.chains:
+            for number, name in enumerate(chain.names):
+                if (words is None or name in words) and self.leads(
+                    self.attribute(names, chain.root, chain.names[: number + 1]), root
+                ):
+                    yield chain.attributes[number]
+        for mention in (*names.mentions, *_exports(names)):
+            if (words is None or mention.text in words) and self.leads(
+                self._mentioned(names, mention), root
+            ):
+                yield mention.span
+        for word, places in names.free.items():
+            if (words is None or word in words) and self.leads(self.starred(names, word), root):
+                yield from (span for span, _ in places)
+
+    def _following(self, meaning: Meaning) -> Iterator[Meaning]:
+        """What a binding is by its imports, the first that can be followed first."""
+        if isinstance(meaning, ModuleFile) or meaning.origin is None:
+            return
+        names = self.names(meaning.path)
+        if names is not None:
+            origins = (self.origin(names, origin) for origin, _ in meaning.origins)
+            yield from (found for found in origins if found is not None)
+
+    def _first(self, meant: list[Meaning]) -> tuple[Meaning, ...]:
+        return self.chain(meant[0]) if meant else ()
+
+    def _bound(self, path: str, name: str, seen: set[str]) -> Binding | None:
+        """The binding of a name in a module, be it by `import *`."""
+        names = self.names(path)
+        seen.add(path)
+        if names is None:
+            return None
+        found = names.module.bindings.get(name)
+        if found is not None:
+            return found
+        for star in reversed(names.stars):  # the last one counts
+            file = self.workspace.modules.find(star.module, star.level, path)
+            other = None if file is None or file in seen else self.names(file)
+            if other is not None and other.gives(name):
+                found = self._bound(other.path, name, seen)
+                if found is not None:
+                    return found
+        return None
+
+    def _mentioned(self, names: Names, mention: Mention) -> list[Meaning]:
         if mention.origin.module == "" and mention.origin.level == 0:  # a name of `__all__`
-            return self._full(self.member(names.path, mention.origin.name))
-        return self._full(self._origin(names, mention.origin))
+            found = self.member(names.path, mention.origin.name)
+        else:
+            found = self.origin(names, mention.origin)
+        return [] if found is None else [found]
 
-    def _starred(self, names: Names, name: str) -> tuple[Meaning, ...]:
-        return self._full(self.member(names.path, name)) if names.stars else ()
-
-    def function_of(self, names: Names, call: NamedCall) -> Binding | None:
-        """The function that a call names, wherever it is defined."""
-        binding = names.of(call.function)
-        part = names.attributes.get((call.function.line, call.function.column))
+    def _called(self, names: Names, span: Span, name: str) -> Binding | None:
+        """The function whose name stands in a place."""
+        binding = names.of(span)
+        part = names.attributes.get((span.line, span.column))
         if binding is not None:
-            meant = self.chain(binding)
+            meant: list[Meaning] = [binding]
         elif part is not None:
             chain, number = part
-            meant = self._attribute(names, chain.root, chain.names[: number + 1])
+            meant = self.attribute(names, chain.root, chain.names[: number + 1])
         else:
-            meant = self._starred(names, call.name)
-        end = meant[-1] if meant else None
-        return end if isinstance(end, Binding) else None
+            meant = self.starred(names, name)
+        end = self._first(meant)[-1:]
+        return end[0] if end and isinstance(end[0], Binding) else None
 
     def _parameter(self, names: Names, call: NamedCall, word: str) -> Binding | None:
         function = self.function_of(names, call)
+        if function is None and call.owner is not None and call.name in TAKE_ITS_ARGUMENTS:
+            function = self._called(names, call.owner, self.said(call.owner))
         if function is None or function.inner is None or word not in function.parameters:
             return None
         return function.inner.bindings.get(word)
+
+
+def _key(meaning: Meaning) -> object:
+    return meaning.path if isinstance(meaning, ModuleFile) else meaning.key
+
+
+def _keywords(names: Names, at: set[tuple[str, int, int]], parameter: str) -> Iterator[Span]:
+    """`parameter=` in the calls of a file whose function stands in one of some places."""
+    for call in names.calls:
+        spans = [call.function]
+        if call.owner is not None and call.name in TAKE_ITS_ARGUMENTS:
+            spans.append(call.owner)
+        if any((s.file, s.line, s.column) in at for s in spans):
+            yield from (span for word, span in call.keywords if word == parameter)
 
 
 def _exports(names: Names) -> Iterator[Mention]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilelang.language.imported_modules import ImportedModules
 from tilelang_diagnostics import Diagnostic, SourceMap
 from tilelang_lint.suppressions import suppressions_in
 from tilelang_lsp.following import Asked, Imports
+from tilelang_lsp.lexical import parse
+from tilelang_lsp.recovery import recover
 
 MOST_READ = 8  # sets of files kept
+MOST_KEPT = 256  # files known to be readable
 _read: OrderedDict[Imports, ImportedModules] = OrderedDict()
 
 
@@ -31,7 +35,16 @@ class _Texts:
         if path not in self.files:
             return None
         known = self.files[path]
-        return SourceMap().text(path) if known is None else known
+        return _readable(SourceMap().text(path) or "") if known is None else known
+
+
+@lru_cache(MOST_KEPT)
+def _readable(text: str) -> str:
+    """A text, around its broken lines if it has some."""
+    if parse(text) is not None:
+        return text
+    readable = recover(text)
+    return text if readable is None else readable.text
 
 
 def modules_of(imports: Imports) -> ImportedModules | None:

@@ -25,10 +25,12 @@ from tilelang_lsp.workspace import LANGUAGE, Workspace
 MOST_FOLLOWED = 64  # files that one file is read with
 MOST_KEPT = 64  # files whose imports are remembered
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*"
-    r"(?P<names>\([^)]*\)|[^\n#]*)|import[ \t]+(?P<modules>[^\n#]*))",
+    r"(?:^|[;:])[ \t]*(?:from\b{s}*(?P<dots>\.*)(?P<module>[\w.]*){s}*\bimport\b{s}*"
+    r"(?P<names>\((?:[^)#]|#[^\n]*\n)*\)|(?:[^\n#;\\]|\\\r?\n)*)"
+    r"|import{s}+(?P<modules>(?:[^\n#;\\]|\\\r?\n)*))".replace("{s}", r"(?:[ \t]|\\\r?\n)"),
     re.M,
 )
+_COMMENT_OR_BRACKET = re.compile(r"#[^\n]*|[()\\]")
 _KERNELS = ("prim_func", "jit")
 Asked = tuple[str, int]  # module, dots before it
 
@@ -104,10 +106,7 @@ class Following:
                 if file is None:
                     continue
                 links[importer, (module, level)] = file
-                # `pkg.ops` by attribute, as `import pkg.ops` leaves it
-                first, _, rest = module.partition(".")
-                if rest and not level:
-                    links.update(self._attributes(importer, first, rest))
+                links.update(self._attributes(importer, module, level))
                 if file not in files and file != path and len(files) < MOST_FOLLOWED:
                     said = self._said(file)
                     if said is not None:
@@ -117,11 +116,13 @@ class Following:
         return Imports(tuple((p, a, f) for (p, a), f in sorted(links.items())), ordered)
 
     def _attributes(
-        self, importer: str, first: str, rest: str
+        self, importer: str, module: str, level: int
     ) -> Iterator[tuple[tuple[str, Asked], str]]:
-        package = self.workspace.modules.find(first, 0, importer)
+        """`pkg.ops` by attribute, as `import pkg.ops` and `from . import ops` leave it."""
+        first, _, rest = ("", "", module) if level else module.partition(".")
+        package = self.workspace.modules.find(first, level, importer) if rest else None
         if package is not None:
-            yield (importer, (first, 0)), package
+            yield (importer, (first, level)), package
         for part in rest.split("."):
             inner = None if package is None else self.workspace.modules.submodule(package, part)
             if package is None or inner is None:
@@ -158,17 +159,20 @@ def asked_for(text: str) -> Iterator[Asked]:
     """The modules that a text imports, and those that it may take from a package."""
     for match in _IMPORT.finditer(text):
         if match["modules"] is not None:
-            for part in match["modules"].split(","):
-                name = part.split()[:1]
-                if name and name[0].replace(".", "").isidentifier():
-                    yield name[0], 0
+            yield from ((module, 0) for module in _names(match["modules"]))
             continue
         module, level = match["module"] or "", len(match["dots"] or "")
         yield module, level
-        for part in match["names"].strip("()").split(","):
-            name = part.split("#")[0].split()[:1]
-            if name and name[0].isidentifier():
-                yield ".".join(filter(None, (module, name[0]))), level
+        for name in _names(match["names"]):
+            yield ".".join(filter(None, (module, name))), level
+
+
+def _names(listed: str) -> Iterator[str]:
+    """The names of `a as b, c`, as they are where they come from."""
+    for part in _COMMENT_OR_BRACKET.sub(" ", listed).split(","):
+        name = part.split()[:1]
+        if name and name[0].replace(".", "").isidentifier():
+            yield name[0]
 
 
 def exported(text: str, before: str = "") -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 import warnings
 from dataclasses import replace
 
@@ -89,11 +90,14 @@ class _Reader:
                 self._import(node, scope)
             case ast.Global(names=names):
                 scope.elsewhere.update(dict.fromkeys(names, "global"))
+                self._listed(node, scope)
             case ast.Nonlocal(names=names):
                 scope.elsewhere.update(dict.fromkeys(names, "nonlocal"))
+                self._listed(node, scope)
             case ast.Attribute():
                 self._attribute(node, scope)
             case ast.Call():
+                self._exports(node, scope)
                 self._call(node, scope)
             case _:
                 self._named_part(node, scope)
@@ -115,16 +119,52 @@ class _Reader:
             case _:
                 pass
 
+    def _listed(self, node: ast.Global | ast.Nonlocal, scope: Scope) -> None:
+        """The names of `global a, b`, which have no nodes of their own."""
+        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+            line = self.lines[number - 1] if number <= len(self.lines) else ""
+            first = self._column(number, node.col_offset) - 1 if number == node.lineno else 0
+            for word in re.compile(r"\w+").finditer(line.partition("#")[0], first):
+                if unicodedata.normalize("NFKC", word[0]) in node.names:
+                    span = self._at(number, word.start() + 1, len(word[0]))
+                    self.loads.append((word[0], span, scope))
+
     def _exports(self, node: ast.AST, scope: Scope) -> None:
+        """What a statement says of `__all__`."""
         match node:
-            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List() | ast.Tuple()):
-                found = self.names.exports = []
-                for item in node.value.elts:  # type: ignore[attr-defined]
+            case _ if scope is not self.names.module:
+                return
+            case (
+                ast.Assign(targets=[ast.Name(id="__all__")], value=value)
+                | ast.AnnAssign(target=ast.Name(id="__all__"), value=ast.expr() as value)
+            ):
+                self.names.exports, self.names.lists_all = [], True
+            case ast.AugAssign(target=ast.Name(id="__all__"), value=value):
+                pass
+            case ast.Call(
+                func=ast.Attribute(ast.Name(id="__all__"), attr="append" | "extend" as word),
+                args=[value],
+            ):
+                value = ast.List([value]) if word == "append" else value
+            case _:
+                return
+        self._export(value)
+
+    def _export(self, value: ast.expr) -> None:
+        exports = self.names.exports = self.names.exports or []
+        match value:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                self._export(left)
+                self._export(right)
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                for item in elements:
                     if isinstance(item, ast.Constant) and isinstance(item.value, str):
                         span = self._span(item, len(item.value) + 1)
-                        found.append((item.value, replace(span, column=span.column + 1)))
+                        exports.append((item.value, replace(span, column=span.column + 1)))
+                    else:
+                        self.names.lists_all = False
             case _:
-                pass
+                self.names.lists_all = False
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         for decorator in node.decorator_list:
@@ -229,18 +269,23 @@ class _Reader:
     def _call(self, node: ast.Call, scope: Scope) -> None:
         for child in ast.iter_child_nodes(node):
             self.visit(child, scope)
+        owner: Span | None = None
         match node.func:
             case ast.Name(id=name):
                 span = self._span(node.func, len(name))
-            case ast.Attribute(attr=name):
+            case ast.Attribute(value=value, attr=name):
                 span = self._ending(node.func, len(name))
+                if isinstance(value, ast.Name):
+                    owner = self._span(value, len(value.id))
+                elif isinstance(value, ast.Attribute):
+                    owner = self._ending(value, len(value.attr))
             case _:
                 return
         words = tuple(
             (word.arg, self._span(word, len(word.arg)))
             for word in node.keywords if word.arg is not None
         )  # fmt: skip
-        self.names.calls.append(NamedCall(span, name, words, scope))
+        self.names.calls.append(NamedCall(span, name, owner, words, scope))
 
     def _bind(
         self, scope: Scope, name: str, span: Span, kind: BindingKind | None = None,
@@ -256,6 +301,8 @@ class _Reader:
             known.kind = kind
         if known.origin is None and origin is not None:  # `except ImportError: f = None`
             known.origin, known.renamed, known.kind = origin, renamed, "import"
+        elif origin is not None and (origin, renamed) not in known.origins:
+            known.others.append((origin, renamed))
         known.bound.append(span)
         return known
 

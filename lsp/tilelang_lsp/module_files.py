@@ -36,20 +36,16 @@ class ModuleFiles:
             base = os.path.dirname(path) if os.path.isabs(path) else None
             for _ in range(level - 1):
                 base = None if base is None else os.path.dirname(base)
-            return None if base is None else self._below(base, parts)
+            return None if base is None else self._in((base,), parts)
         if not parts or parts[0] == OURS or parts[0] in sys.stdlib_module_names:
             return None
-        for root in self.roots(path):
-            found = self._below(root, parts)
-            if found is not None:
-                return found
-        return None
+        return self._in(tuple(self.roots(path)), parts)
 
     def submodule(self, package: str, name: str) -> str | None:
         """The file of `package.name`, of the file of a package."""
         if os.path.basename(package) != PACKAGE:
             return None
-        return self._below(os.path.dirname(package), [name])
+        return self._in((os.path.dirname(package),), [name])
 
     def roots(self, path: str) -> Iterator[str]:
         """Where absolute imports of a file are looked up, in order."""
@@ -83,15 +79,20 @@ class ModuleFiles:
             folder = os.path.dirname(folder)
         return folder
 
-    def _below(self, base: str, parts: list[str]) -> str | None:
-        place = os.path.normpath(os.path.join(base, *parts))
-        package = os.path.join(place, PACKAGE)
-        if self._exists(package):
-            return package
-        if parts and self._exists(f"{place}.py"):
-            return f"{place}.py"
-        # Without `__init__.py`: a folder that holds modules.
-        return package if os.path.isdir(place) and (not parts or _holds_modules(place)) else None
+    def _in(self, roots: Sequence[str], parts: list[str]) -> str | None:
+        """A module in one of some folders; a folder of modules only where none has a file."""
+        for root in roots:
+            place = os.path.normpath(os.path.join(root, *parts))
+            package = os.path.join(place, PACKAGE)
+            if self._exists(package):
+                return package
+            if parts and self._exists(f"{place}.py"):
+                return f"{place}.py"
+        for root in roots:
+            place = os.path.normpath(os.path.join(root, *parts))
+            if os.path.isdir(place) and (not parts or _holds_modules(place)):
+                return os.path.join(place, PACKAGE)
+        return None
 
 
 def _holds_modules(folder: str) -> bool:

@@ -64,7 +64,8 @@ class Scope:
 class Binding:
     """One name of one scope: where it is bound and used. `whole` is all of a definition.
 
-    `parameters` are those of a function that may be given by name.
+    `parameters` are those of a function that may be given by name; `others` are what further
+    imports bind it to, as in `try: … except ImportError: …`, and whether those rename it.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Binding:
     uses: list[Span] = field(default_factory=list)
     origin: Origin | None = None
     renamed: bool = False  # by `as`
+    others: list[tuple[Origin, bool]] = field(default_factory=list)
     whole: Span | None = None
     parameters: tuple[str, ...] = ()
     inner: Scope | None = None  # of a function
@@ -87,6 +89,13 @@ class Binding:
     def key(self) -> tuple[str, tuple[int, int], str]:
         """What stays the same when the file is read again."""
         return self.path, self.scope.start, self.name
+
+    @property
+    def origins(self) -> Iterator[tuple[Origin, bool]]:
+        """All that imports bind it to, and whether by another name than it has there."""
+        if self.origin is not None:
+            yield self.origin, self.renamed
+            yield from self.others
 
     @property
     def places(self) -> list[Span]:
@@ -106,10 +115,11 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class NamedCall:
-    """A call of a dotted name: its last part, and the arguments given by name."""
+    """A call of a dotted name: its last part, what that is of, and the arguments given by name."""
 
     function: Span
     name: str
+    owner: Span | None
     keywords: tuple[tuple[str, Span], ...]
     scope: Scope
 
@@ -136,6 +146,7 @@ class Names:
     stars: list[Origin] = field(default_factory=list)
     free: dict[str, list[tuple[Span, Scope]]] = field(default_factory=dict)  # bound nowhere here
     exports: list[tuple[str, Span]] | None = None  # `__all__`
+    lists_all: bool = True  # whether `exports` are all of it, as far as the text says
     broken: tuple[int, ...] = ()  # lines that could not be read
 
     @cached_property
@@ -167,12 +178,11 @@ class Names:
                         return binding, span
         return None
 
-    def public(self) -> Iterator[str]:
-        """What `from … import *` takes."""
-        if self.exports is not None:
-            yield from (name for name, _ in self.exports)
-        else:
-            yield from (n for n in self.module.bindings if not n.startswith("_"))
+    def gives(self, name: str) -> bool:
+        """Whether `from … import *` takes a name, if the module has it."""
+        if any(name == listed for listed, _ in self.exports or ()):
+            return True
+        return not name.startswith("_") and (self.exports is None or not self.lists_all)
 
 
 def place(span: Span) -> tuple[str, int, int]:

@@ -27,7 +27,7 @@ from tilelang_lsp.names import Names
 from tilelang_lsp.recovery import recover
 
 MOST_FILES = 5_000
-MOST_NAMES = 96  # files whose names are kept
+MOST_NAMES = 400  # files whose names are kept: about 90 KB for 100 lines
 LARGEST_FILE = 2_000_000
 LANGUAGE = "tilelang"
 SKIPPED = frozenset({"__pycache__", "node_modules", "venv", "build", "dist", "site-packages"})
@@ -123,10 +123,13 @@ class Workspace:
         return path in self._open or self.stamp(path) is not None
 
     def holds(self, path: str) -> bool:
-        """Whether a file belongs to the workspace: it lies in a folder, and in none left out."""
+        """Whether a file belongs to the workspace: it lies in a folder, and in none left out.
+
+        Where no folder is open, the open files are the workspace.
+        """
         folder = self.modules.folder_of(path)
         if folder is None:
-            return False
+            return not self.folders and self.is_open(path)
         parts = os.path.relpath(path, folder).split(os.sep)[:-1]
         return not any(_is_skipped(p) for p in parts)
 
@@ -187,7 +190,7 @@ class Workspace:
                         break
                     found[path] = None
             self._files = files = tuple(found)
-            for gone in [p for p in self._known if p not in found and p not in self._open]:
+            for gone in [p for p in list(self._known) if p not in found and p not in self._open]:
                 self._known.pop(gone, None)
         return tuple(dict.fromkeys((*files, *list(self._open))))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import keyword
 import os
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from tilelang_lsp.cursor import dotted_at
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.navigation import crossing
 from tilelang_lsp.module_files import OURS
-from tilelang_lsp.names import Binding, Names, Scope, place
+from tilelang_lsp.names import Binding, Names, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +54,18 @@ def rename(request: Request) -> Renaming | None:
     across = crossing(request)
     found = across.at(request.line, request.column)
     if found is None or not found.chain:
-        return _of_the_language(request)
-    new = request.new_name
+        unknown = None if found is None else Renaming((), _refusal(across, found))
+        return _of_the_language(request) or unknown
+    new = unicodedata.normalize("NFKC", request.new_name)
     refused = _refusal(across, found)
     if not new.isidentifier() or keyword.iskeyword(new):
-        refused = f"{new!r} is no name"
+        refused = f"{request.new_name!r} is no name"
     if refused:
         return Renaming((), refused)
     root = _root(found)
     assert isinstance(root, Binding)  # modules are refused
-    places = across.references(root)
-    places += [s for f in _functions_of(across, root) for s in across.keywords(f, root.name)]
-    kept = [s for s in dict.fromkeys(sorted(places, key=place)) if _text(across, s) == root.name]
-    refused = _outside(across, kept) or _broken(across, root)
+    kept = [s for s in across.references(root) if _named(across, s) == root.name]
+    refused = _outside(across, kept) or _broken(across, root) or _of_another(across, root, kept)
     if not refused and new != root.name:
         refused = _clash(across, root, kept, new)
     return Renaming((), refused) if refused else Renaming(tuple(Edit(s, new) for s in kept))
@@ -91,9 +91,12 @@ def _refusal(across: Crossing, found: Found) -> str:
     if isinstance(root, ModuleFile):
         return f"`{found.name}` is a module: rename its file"
     if root.origin is not None and not root.renamed:
-        module = "." * root.origin.level + (root.origin.module or root.name)
+        origin = root.origin
+        module = "." * origin.level + (origin.module or root.name)
+        known = across.workspace.modules.find(origin.module, origin.level, root.path)
+        which = "which is outside the workspace" if known is None else "which does not define it"
         of = "the language" if module.split(".")[0] == OURS else f"`{module}`"
-        return f"`{found.name}` is a name of {of}, which is outside the workspace"
+        return f"`{found.name}` is a name of {of}, {which}"
     if root.scope.kind == "class":
         return f"`{found.name}` belongs to the class `{root.scope.name}`: not all uses can be seen"
     return _outside(across, [root.bound[0]])
@@ -112,39 +115,48 @@ def _outside(across: Crossing, places: list[Span]) -> str:
     workspace = across.workspace
     for span in places:
         if span.file != across.path and not workspace.holds(span.file):
-            name = os.path.basename(span.file)
-            return f"`{_text(across, span)}` also stands in {name}, which is outside the workspace"
+            name = f"`{across.said(span)}`"
+            return f"{name} also stands in {_file(span.file)}, which is outside the workspace"
     return ""
 
 
 def _broken(across: Crossing, root: Binding) -> str:
-    """The refusal for a name that also stands in a line that cannot be read."""
+    """The refusal for a name that also stands where a file cannot be read."""
     paths = across.holding({root.name}, root) if root.scope.kind == "module" else [root.path]
+    used = f"`{root.name}` may be used there"
     for path in paths:
         names = across.names(path)
-        lines = split_lines(across.text(path))
-        for line in () if names is None else names.broken:
+        if names is None:
+            return f"{_file(path)} cannot be read: {used}"
+        lines = split_lines(across.text(path)) if names.broken else ()
+        for line in names.broken:
             if line <= len(lines) and root.name in lines[line - 1]:
-                where = "" if path == across.path else f" of {os.path.basename(path)}"
-                return f"line {line}{where} cannot be read: `{root.name}` may be used there"
+                where = "" if path == across.path else f" of {_file(path)}"
+                return f"line {line}{where} cannot be read: {used}"
     return ""
 
 
-def _functions_of(across: Crossing, root: Binding) -> Iterator[Binding]:
-    """The function whose parameter a binding is, if that can be given by name."""
-    names = across.names(root.path)
-    if names is None or root.kind != "parameter":
-        return
-    for scope in names.scopes:
-        for binding in scope.bindings.values():
-            if binding.inner is root.scope and root.name in binding.parameters:
-                yield binding
+def _of_another(across: Crossing, root: Binding, places: list[Span]) -> str:
+    """The refusal for a name that an import may also take from where it is not renamed."""
+    at = {(s.file, s.line, s.column) for s in places}
+    for path in dict.fromkeys(s.file for s in places):
+        names = across.names(path)
+        scopes = () if names is None else names.scopes
+        for binding in [b for scope in scopes if (b := scope.bindings.get(root.name))]:
+            if not any((s.file, s.line, s.column) in at for s in binding.bound):
+                continue
+            assert names is not None  # it has scopes
+            for origin, renamed in binding.origins:
+                meant = None if renamed else across.origin(names, origin)
+                if not renamed and (meant is None or not across.leads([meant], root)):
+                    module = "." * origin.level + (origin.module or origin.name)
+                    return f"`{root.name}` of {_file(path)} may also be that of `{module}`"
+    return ""
 
 
-def _text(across: Crossing, span: Span) -> str:
-    lines = split_lines(across.text(span.file))
-    row = lines[span.line - 1] if span.line <= len(lines) else ""
-    return row[span.column - 1 : span.end_column - 1]
+def _named(across: Crossing, span: Span) -> str:
+    """The name that stands in a place, as Python compares names."""
+    return unicodedata.normalize("NFKC", across.said(span))
 
 
 def _clash(across: Crossing, root: Binding, places: list[Span], new: str) -> str:
@@ -159,8 +171,14 @@ def _clash(across: Crossing, root: Binding, places: list[Span], new: str) -> str
                 return f"`{new}` is another name of `{scope.name or _file(path)}` already"
             said = _captured(names, scope, here, new) or _taken(names, scope, new)
             if said:
-                where = "" if path == across.path else f" ({os.path.basename(path)})"
-                return f"{said}{where}"
+                return f"{said}{_where(across, path)}"
+    if root.scope.kind == "module":
+        for path in across.workspace.holding({new}):
+            names = across.names(path)
+            if names is not None and across.leads(across.starred(names, root.name), root):
+                said = _taken(names, names.module, new)
+                if said:
+                    return f"{said}{_where(across, path)}"
     return ""
 
 
@@ -193,6 +211,10 @@ def _taken(names: Names, scope: Scope, new: str) -> str:
         binding = outer.bindings.get(new) if outer is not scope else None
         used += [s for s in binding.uses if first <= s.line <= last] if binding else []
     return f"`{new}` in line {used[0].line} would come to mean this" if used else ""
+
+
+def _where(across: Crossing, path: str) -> str:
+    return "" if path == across.path else f" ({_file(path)})"
 
 
 def _file(path: str) -> str:
