@@ -126,6 +126,11 @@ def _register_settings(server: TilelangServer, published: other_requests.Publish
         read_again(server)
         published.soon()
 
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def did_change_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        server.linked.changed()
+        published.soon()
+
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
         server.linked.changed()
