@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from typing import Any, TypeAlias, TypeVar
 
 from tilelang.layout.constraints import AnyLayout
 from tilelang.layout.fragment import Fragment
 from tilelang.layout.layout import Layout
 
+_T = TypeVar("_T")
 # Background colours of an ANSI terminal that black text is readable on.
 _ANSI = (42, 43, 44, 45, 46, 47, 102, 103, 104, 105, 106, 107)
 _CELL_HEIGHT = 18
@@ -99,13 +101,8 @@ def _grid(layout: AnyLayout, max_rows: int, max_columns: int) -> _Grid:
     rows, columns = (shape[-2] if len(shape) > 1 else 1), shape[-1]
     shown_rows, shown_columns = min(rows, max_rows), min(columns, max_columns)
     leading = (0,) * (len(shape) - 2)
-    vector = layout.vector_width()
-    cells, groups = [], []
-    for r in range(shown_rows):
-        at = [(*leading, r, c) if len(shape) > 1 else (c,) for c in range(shown_columns)]
-        drawn = [_cell(layout, index, vector) for index in at]
-        cells.append(tuple(text for text, _ in drawn))
-        groups.append(tuple(group for _, group in drawn))
+    row = slice(shown_rows) if len(shape) > 1 else None
+    cells, groups = _cells(layout, (*leading, row, slice(shown_columns)))
     notes = []
     if leading:
         notes.append(f"slice [{', '.join(['0'] * len(leading))}] of {shape}")
@@ -114,16 +111,27 @@ def _grid(layout: AnyLayout, max_rows: int, max_columns: int) -> _Grid:
     if isinstance(layout, Fragment) and layout.replicas > 1:
         notes.append(f"each element in {layout.replicas} threads, the first is shown")
     more_rows, more_columns = rows > shown_rows, columns > shown_columns
-    return _Grid(tuple(cells), tuple(groups), more_rows, more_columns, tuple(notes))
+    return _Grid(cells, groups, more_rows, more_columns, tuple(notes))
 
 
-def _cell(layout: AnyLayout, index: tuple[int, ...], vector: int) -> tuple[str, int]:
-    """Text and colour group of one element."""
+_Rows: TypeAlias = tuple[tuple[_T, ...], ...]
+
+
+def _cells(layout: AnyLayout, shown: tuple[Any, ...]) -> tuple[_Rows[str], _Rows[int]]:
+    """Texts and colour groups of the elements in sight, which `shown` cuts out, row by row."""
+    vector = layout.vector_width()
     if isinstance(layout, Layout):
-        offset = int(layout.offset(*index))
-        return str(offset), offset // vector
-    thread, slot = layout(*index)
-    return f"{int(thread)}:{int(slot)}", int(thread)
+        offsets = layout.offsets()[shown].tolist()
+        return (
+            tuple(tuple(map(str, row)) for row in offsets),
+            tuple(tuple(offset // vector for offset in row) for row in offsets),
+        )
+    threads, slots = (table[(*shown, 0)].tolist() for table in layout.map.table)
+    texts = (
+        tuple(f"{t}:{n}" for t, n in zip(*row, strict=True))
+        for row in zip(threads, slots, strict=True)
+    )
+    return tuple(texts), tuple(map(tuple, threads))
 
 
 def _paint(text: str, group: int) -> str:

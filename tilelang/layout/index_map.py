@@ -48,6 +48,7 @@ class IndexMap:
     _forms: tuple[Expr, ...] | None
     _table: NDArray[np.int64] | None = field(default=None, repr=False)
     _digits: DigitMap | bool | None = field(default=False, repr=False)  # False: not looked for yet
+    _simplest: tuple[Expr, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def trace(cls, shape: tuple[int, ...], fn: Callable[..., Any]) -> IndexMap:
@@ -109,9 +110,10 @@ class IndexMap:
     @property
     def forms(self) -> tuple[Expr, ...] | None:
         """The simplest known expression of each output, or None for a bare table."""
-        if self.digits is not None:
-            return self.digits.expressions()
-        return self._forms
+        if self._simplest is None:
+            simplest = self._forms if self.digits is None else self.digits.expressions()
+            object.__setattr__(self, "_simplest", simplest)
+        return self._simplest
 
     def __call__(self, *index: Any) -> tuple[Any, ...]:
         """The outputs at `index`: ints, arrays (vectorised) or symbolic expressions."""
