@@ -34,7 +34,7 @@ from tilelang_trace.ndjson import Writer
 from tilelang_trace.phases import phase_of
 from tilelang_trace.programs import ProgramText
 from tilelang_trace.replay import pack
-from tilelang_trace.symbols import symbols_of
+from tilelang_trace.symbols import SymbolTable
 
 if TYPE_CHECKING:
     from tilelang.cli.specialise import Specialised
@@ -88,6 +88,7 @@ class Recorder:
         self._decisions = Decisions()
         self._attempt = -1
         self._text = ProgramText()
+        self._buffers = SymbolTable()
         self._printed: tuple[Any, tuple[Line, ...]] = (None, ())
         self._listed: tuple[Any, tuple[Symbol, ...]] = (None, ())
         own = function.span.file if function.span is not None else ""
@@ -230,7 +231,7 @@ class Recorder:
         """The buffers of the program that was printed last."""
         func = self._printed[0]
         if self._listed[0] is not func:
-            self._listed = func, symbols_of(func)
+            self._listed = func, self._buffers.of(func)
         return self._listed[1]
 
     def _last(self) -> str:
