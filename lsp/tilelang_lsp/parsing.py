@@ -78,8 +78,12 @@ def _pieces(known: _Version, lines: tuple[str, ...]) -> _Pieces | None:
     if len(old) == len(lines) and last < len(known.ends):
         try:
             found = _cut(lines, _parsed(lines, begin, stop), begin)
-        except (SyntaxError, ValueError):
-            pass  # what follows may have a say in the message
+        except SyntaxError as error:
+            # What follows has a say only in what may go on there.
+            if (error.lineno or stop) < stop and "triple-quoted" not in error.msg:
+                raise
+        except ValueError:
+            pass
         else:
             if not found[0] or found[0][-1] == stop:
                 return (

@@ -8,6 +8,7 @@ count as constants), and for a run also any number the file calls by that name.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,8 +51,7 @@ class FileValues:
     @cached_property
     def parser(self) -> dict[str, Any]:
         """Defaults of the file's argument parser."""
-        lines = [n for n, line in enumerate(self.text.split("\n"), 1) if "add_argument" in line]
-        return dict(_parser_defaults(self.tree, lines))
+        return dict(_parser_defaults(self.tree, _lines_with("add_argument", self.text)))
 
     @cached_property
     def globals(self) -> _Scope:
@@ -222,13 +222,19 @@ class _Scope:
 
 def _calls_of(kernel: str, tree: ast.Module, text: str) -> Iterator[_Call]:
     """The calls of a function, outside its own definition, with the function they stand in."""
-    lines = [n for n, line in enumerate(text.split("\n"), 1) if kernel in line]
+    lines = _lines_with(kernel, text)
     for node in tree.body:
         function = node if isinstance(node, ast.FunctionDef) else None
         if function is None or function.name != kernel:
             found: list[ast.Call] = []
             _on_lines(node, lines, found)
             yield from ((call, function) for call in found if _called(call) == kernel)
+
+
+def _lines_with(word: str, text: str) -> list[int]:
+    """The numbers of the lines that hold a word."""
+    places = (match.start() for match in re.finditer(re.escape(word), text))
+    return list(dict.fromkeys(text.count("\n", 0, place) + 1 for place in places))
 
 
 def _on_lines(node: ast.AST, lines: Sequence[int], found: list[ast.Call]) -> None:
