@@ -109,7 +109,6 @@ function located(program: string, around: Surroundings): string | undefined {
   const endings = isBare ? [".exe", ".com"] : [""];
   return path
     .split(tools.delimiter)
-    .filter((folder) => isOutside(folder, around))
     .flatMap((folder) => endings.map((ending) => tools.join(folder, program + ending)))
     .find((file) => around.disk.isFile(file) && isOutside(file, around));
 }

@@ -37,6 +37,7 @@ const UNTRUSTED: [string, Partial<Choices>, Record<string, string>, string | und
   ["a setting in the folder", { setting: ["/ws/py"] }, {}, SYSTEMS],
   ["a setting relative to it", { setting: ["./py"] }, {}, SYSTEMS],
   ["a setting relative to it by two names", { setting: [".venv/bin/python"] }, {}, SYSTEMS],
+  ["a setting relative to it, led back", { setting: ["../bin/python3", "-X", "dev"] }, {}, SYSTEMS],
   ["a setting found on the path", { setting: ["python3", "-X", "dev"] }, {}, "/usr/bin/python3 -X dev"],
   ["a setting found nowhere", { setting: ["python9"] }, {}, SYSTEMS],
   ["an argument in the folder", { setting: ["/opt/uv", "run", "--project=/ws/x", "python"] }, {}, SYSTEMS],
@@ -64,11 +65,13 @@ test("without trust every folder of the workspace counts", () => {
 });
 
 test("without trust the path is searched without what the workspace has a say in", () => {
-  const programs = ["/ws/bin/python3", "bin/python3", "./python3", "python3", "/led/python3", SYSTEMS];
-  const PATH = ":.:bin:/ws/bin:/ws/../ws/bin:/led:/usr/bin";
-  const there = around({ links: { "/led": "/ws/bin" }, programs }, { env: { PATH } });
+  const places = ["/ws/bin/", "bin/", "./", "", "/led/", "/opt/", "/usr/bin/"];
+  const programs = places.map((place) => `${place}python3`);
+  const PATH = ":.:bin:/ws/bin:/ws/../ws/bin:/led:/opt:/usr/bin";
+  const links = { "/led": "/ws/bin", "/opt/python3": "/ws/bin/python3" };
+  const there = around({ links, programs }, { env: { PATH } });
   assert.equal(python({}, there), SYSTEMS);
-  assert.equal(environment(there).PATH, "/usr/bin");
+  assert.equal(environment(there).PATH, "/opt:/usr/bin");
 });
 
 test("on Windows neither is the current folder searched, nor a script taken", () => {

@@ -83,6 +83,9 @@ const ATTEMPTS: [string, (there: Machine) => void][] = [
   ["tilelang.interpreter", ({ ws }) => {
     state.workspaceSettings["tilelang.interpreter"] = [join(ws, "python3")];
   }],
+  ["tilelang.interpreter elsewhere", () => {
+    state.workspaceSettings["tilelang.interpreter"] = ["/usr/bin/env", "sh"];
+  }],
   ["tilelang.path", ({ ws }) => { state.workspaceSettings["tilelang.path"] = [join(ws, "tilelang"), "lsp"]; }],
   ["tilelang.cwd", ({ ws }) => { state.workspaceSettings["tilelang.cwd"] = ws; }],
   ["tilelang.args", ({ ws }) => { state.workspaceSettings["tilelang.args"] = ["--log-file", join(ws, "x")]; }],
@@ -223,6 +226,38 @@ test("each folder is asked for its own interpreter, until one has the server", S
   assert.deepEqual(state.tasks.map(({ program, cwd }) => [program, cwd]), [
     [join(there.ws, "python3"), there.ws],
     [join(there.other, "python3"), there.other],
+  ]);
+});
+
+test("two folders with one Python ask it once", SKIP, async (t) => {
+  const there = machine(t);
+  state.folders = [there.ws, there.other];
+  state.selected = () => there.outside;
+  writeFileSync(there.outside, `${readFileSync(there.outside, "utf8")}exit 1\n`);
+  await opened();
+  assert.deepEqual([newest(), there.started().length], [undefined, 1]);
+});
+
+test("a start that fails is not the last", SKIP, async (t) => {
+  const there = machine(t);
+  state.selected = () => {
+    throw new Error("the other extension broke");
+  };
+  await opened();
+  assert.match(state.status.detail, /the other extension broke/);
+  state.selected = () => there.outside;
+  await run("tilelang.restart");
+  assert.equal(newest()?.server.command, there.outside);
+});
+
+test("only codes are explained", SKIP, async (t) => {
+  machine(t);
+  await opened();
+  await run("tilelang.explain", "--help");
+  assert.equal(state.executed.length, 0);
+  await run("tilelang.explain", "TL204");
+  assert.deepEqual(state.executed.map(([name, uri]) => [name, String(uri)]), [
+    ["markdown.showPreview", "tilelang-page://TL204.md"],
   ]);
 });
 
