@@ -78,8 +78,10 @@ def insight(
             found += [] if nominal else told.diagnostics
             if told.finished:
                 budgets[0] = _with_shared(budgets[0], target, told.shared, told.shares)
-    for other in () if nominal else options.targets[1:]:
-        budgets.append(_other_budget(parsed.function, other, budgets[0]))
+    for other in _other_targets(options, target):
+        again, _ = _specialised(text, path, kernel, line, options, other)
+        if again is not None and again.function is not None:
+            budgets.append(_other_budget(again.function, other, path, lower))
     names = {
         value.span: name.span for name in parsed.symbols.symbols
         if isinstance(value := name.value, Buffer) and name.span.file == path
@@ -226,15 +228,28 @@ def _with_occupancy(budget: Budget, target: Target) -> Budget:
     )  # fmt: skip
 
 
-def _other_budget(function: Function, text: str, first: Budget) -> Budget:
-    """The same block on another target: only what does not need lowering again."""
+def _other_targets(options: Options, first: Target) -> Iterator[Target]:
+    """The further targets of the settings; `settings_check.py` says which are none."""
+    for text in options.targets[1:]:
+        try:
+            target = parse_target(text)
+        except CompileError:
+            continue
+        if target != first:
+            yield target
+
+
+def _other_budget(function: Function, target: Target, path: str, lower: bool) -> Budget:
+    """What a block takes of another target, where tiles may lie in another way."""
+    budget = _budget(infer_layouts(function, target), function, target)
+    if not lower:
+        return budget
+    from tilelang_lsp.lowered import lowered_facts
+
     try:
-        target = parse_target(text)
-    except CompileError:
-        return replace(first, target=text, limit=None, blocks=None, exact=False)
-    row = target.capabilities
-    made = replace(
-        first, target=str(target), limit=row.shared_bytes, registers_limit=row.registers,
-        blocks=None, warps=None, most_warps=None, limited_by=(),
-    )  # fmt: skip
-    return _with_occupancy(made, target)
+        told = lowered_facts(function, target, path)
+    except Exception:  # the first target's findings say why
+        return budget
+    if not told.finished:
+        return budget
+    return _with_shared(budget, target, told.shared, told.shares)

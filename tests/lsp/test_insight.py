@@ -133,6 +133,21 @@ def test_a_budget_for_each_target() -> None:
     assert [(b.target, b.limit) for b in found.budgets] == [
         ("cuda:sm_90a", 227 * 1024), ("cuda:sm_86", 99 * 1024)
     ]  # fmt: skip
+    # Each as if it was the only one.
+    for budget in found.budgets:
+        alone = insight(source, "kernel.py", "main", 5, Options(targets=(budget.target,)))
+        assert alone.budgets == (budget,)
+
+
+def test_targets_that_are_none_or_named_twice_have_no_budget() -> None:
+    from tilelang_lsp.insight import insight
+    from tilelang_lsp.options import Options
+
+    source = kernel_text(GEMM)
+    options = Options(targets=("cuda:sm_80", "hip:gfx942", "no-target", "cuda:sm_80"))
+    assert [b.target for b in insight(source, "kernel.py", "main", 5, options).budgets] == [
+        "cuda:sm_80", "hip:gfx942"
+    ]  # fmt: skip
 
 
 def test_what_is_over_budget_is_said_with_the_biggest_tiles() -> None:
