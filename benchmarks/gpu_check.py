@@ -1,6 +1,6 @@
 """Are kernels right on a GPU? Build a bundle where the compiler is, run it where the GPU is.
 
-    python benchmarks/gpu_check.py build BUNDLE [--arch sm_90a] [--only TEXT …] [--keep-going]
+    python benchmarks/gpu_check.py build BUNDLE [--arch sm_90a] [--only TEXT …]
     python3 benchmarks/gpu_check.py run BUNDLE [--json OUT.json]
 
 `build` compiles the cases of `tests.kernels.registry` and of `gpu_cases`, and stores inputs and
