@@ -24,7 +24,7 @@ from tilelang_diagnostics.model import Diagnostic
 
 if TYPE_CHECKING:
     from tilelang.passes.context import PassContext
-    from tilelang.pipeline import Observer
+    from tilelang.pipeline import Observer, Pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,30 @@ class Lowered:
     notes: tuple[Note, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A compilation that somebody goes on with: a TIRX PrimFunc, and the passes that are left."""
+
+    func: Any
+    passes: tuple[Pass, ...]
+
+
 def compile_function(
     function: Function,
     target: Target,
     options: CompileOptions,
     observers: Sequence[Observer] = (),
     find_object: Callable[[Artifact], Any] | None = None,
+    start: Start | None = None,
 ) -> Compiled:
     """Compile `function`; raises CompileError for what the kernel or the target does not allow.
 
-    `find_object` may know the binary of generated code that was compiled before.
+    `find_object` may know the binary of generated code that was compiled before. `start` stands in
+    for what `function` became by then.
     """
     backend = backend_for(target)
     with watched(function, target, options) as watches:
-        lowered = lower_function(function, target, options, (*observers, *watches))
+        lowered = lower_function(function, target, options, (*observers, *watches), start=start)
         raise_for(lowered.diagnostics)
         with part("generate", (*observers, *watches)) as made:
             artifact = backend.builder()(lowered.func, options=options, find_object=find_object)
@@ -75,6 +85,7 @@ def lower_function(
     options: CompileOptions,
     observers: Sequence[Observer] = (),
     thorough: bool = False,
+    start: Start | None = None,
 ) -> Lowered:
     """`function` after every pass, before code is generated.
 
@@ -86,7 +97,7 @@ def lower_function(
     while True:
         choices = Choices(thorough or any(isinstance(x, Watch) for x in observers))
         context = PassContext(str(target), options, deepest=deepest, choices=choices)
-        func = _lowered(function, target, context, observers)
+        func = _lowered(function, target, context, observers, start)
         # Lowering may need shared memory of its own, which a depth chosen before did not know.
         chosen = context.counters.get("automatic stages", 0)
         if chosen < 2 or all(d.code != "TL406" for d in context.remarks):
@@ -95,7 +106,8 @@ def lower_function(
 
 
 def _lowered(
-    function: Function, target: Target, context: PassContext, observers: Sequence[Observer]
+    function: Function, target: Target, context: PassContext, observers: Sequence[Observer],
+    start: Start | None,
 ) -> Any:  # fmt: skip
     from tilelang.ir import attrs, tirx
     from tilelang.ir.emit import emit
@@ -108,6 +120,10 @@ def _lowered(
             warps_only = bool(context.options[PassConfigKey.TL_DISABLE_WGMMA])
             context.layouts = infer_layouts(function, target, not warps_only)
             made.append(context.layouts)
+    if start is not None:
+        with part("emit", observers) as made:
+            made.append(start.func)
+        return run_pipeline(start.func, context, observers, start.passes)
     with part("check", observers):
         context.remarks += check_for_target(function, str(target))
     raise_for(context.remarks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from tilelang.ir import tirx
 from tilelang.nested import listening
@@ -300,6 +300,29 @@ def run_pipeline(
         for observer in observers:
             observer.after(step.name, func, context, elapsed)
     return func
+
+
+BEGINNING: Final = "emit"  # the mark of what the front end made
+
+
+def marks(passes: Sequence[Pass] = PIPELINE) -> list[str]:
+    """What each place after a pass is called: by its name, or `tidy:1` and `tidy:2` for one that
+    runs twice."""
+    names = [step.name for step in passes]
+    return [
+        name if names.count(name) == 1 else f"{name}:{names[: n + 1].count(name)}"
+        for n, name in enumerate(names)
+    ]
+
+
+def passes_after(mark: str, passes: Sequence[Pass] = PIPELINE) -> tuple[Pass, ...]:
+    """What is left to do after the pass of a mark; KeyError for one that there is not."""
+    if mark == BEGINNING:
+        return tuple(passes)
+    known = marks(passes)
+    if mark not in known:
+        raise KeyError(mark)
+    return tuple(passes[known.index(mark) + 1 :])
 
 
 def order_problems(passes: Sequence[Pass] = PIPELINE) -> list[str]:

@@ -204,6 +204,14 @@ CATALOGUE: Final[tuple[Code, ...]] = (
     Code("TL188", "rng-not-initialised", "T.rng_rand before T.rng_init", _ERROR, ValueError),
     Code("TL189", "source-kernel-misfit", "CUDA source that does not fit its launch",
          _ERROR, ValueError),
+    # IR that somebody edited.
+    Code("TL190", "unfit-ir-file", "a file of IR that does not belong to what is compiled",
+         _ERROR, ValueError),
+    Code("TL191", "unsound-ir", "edited IR that breaks a rule of its stage", _ERROR, ValueError),
+    Code("TL192", "ir-refused-by-pass", "edited IR that a later pass cannot take",
+         _ERROR, ValueError),
+    Code("TL193", "ir-without-form", "IR that cannot be written to a file and read back",
+         _ERROR, NotImplementedError),
     # Shapes.
     Code("TL201", "copy-rank-mismatch", "the two sides of a copy differ in rank",
          _ERROR, ValueError),

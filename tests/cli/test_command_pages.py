@@ -22,7 +22,7 @@ ELSEWHERE = frozenset(
     {
         "TL416", "TL801", "TL802", "TL803", "TL804", "TL805", "TL806", "TL807", "TL808", "TL809",
         "TL729", "TL730", "TL731", "TL732", "TL733", "TL734", "TL735", "TL736", "TL812", "TL818",
-        "TL821", "TL900", "TL901",
+        "TL193", "TL821", "TL900", "TL901",
     }
 )  # fmt: skip
 NEEDS = {"TL610": [needs_nvrtc, needs_nvdisasm], "TL816": [needs_nvrtc]}
@@ -86,6 +86,46 @@ MANIFEST = """\
 {"schema": 1, "kind": "tilelang-export", "request": null, "functions": [],
  "made_by": {"tilelang": "", "sources": "", "packages": []}, "files": {"matmul.so": ""}}
 """
+SCALE = """\
+import tilelang.language as T
+
+
+@T.prim_func
+def main(A: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=64):
+        c = T.alloc_fragment((64,), "float32")
+        T.copy(A, c)
+        for i in T.Parallel(64):
+            A[i] = c[i] * 2.0
+"""
+EDITED_IR = """\
+# after emit
+# attrs {'tl.stage': 'tile', 'tl.target': 'cpu'}
+
+import tilelang.language as T
+
+@T.prim_func
+def main(A: T.Tensor((64,), 'float32')):
+    with T.Kernel(1, threads=64) as bx:
+        c = T.alloc_fragment((64,), 'float32')
+        T.copy(A, c)
+        for i in T.Parallel(64):
+            A[i] = c[i] * 3.0
+"""
+EDITED_GPU_IR = """\
+# after apply_layouts
+# attrs {'tl.stage': 'tile', 'tl.target': 'cuda:sm_80'}
+
+import tilelang.language as T
+
+@T.prim_func
+def main(A: T.Tensor((64,), 'float32')):
+    with T.Kernel(1, threads=64) as bx:
+        c, c_1 = T.alloc_fragment((64,), 'float32', layout=T.Fragment((64,), lambda i: (i, 0)))
+        T.copy(A, c)
+        for i in T.Parallel(64):
+            A[i] = c[i] * 2.0
+"""
 FILES: dict[str, dict[str, str]] = {
     "TL103": {"kernels/gemm.py": GEMM},
     "TL105": {
@@ -95,6 +135,21 @@ FILES: dict[str, dict[str, str]] = {
     },
     "TL106": {"old.py": "import tilelang.language as T\n\n# café\n"},
     "TL107": {"gemm.py": GEMM.replace("\n", "\nimport einops\n", 1)},
+    "TL190": {
+        "scale.py": SCALE,
+        "fixed.py": EDITED_IR,
+        "edited.py": EDITED_IR.replace("# after emit\n", ""),
+    },
+    "TL191": {
+        "scale.py": SCALE,
+        "fixed.py": EDITED_IR,
+        "edited.py": EDITED_IR.replace("alloc_fragment((64,)", "alloc_fragment((32,)"),
+    },
+    "TL192": {
+        "scale.py": SCALE,
+        "fixed.py": EDITED_GPU_IR,
+        "edited.py": EDITED_GPU_IR.replace("threads=64", "threads=32"),
+    },
     "TL716": {"gemm.py": MATMUL.format(name="matmul", sizes="M, N, K=64", divide="ceildiv")},
     "TL723": {
         "gemm.py": MATMUL.format(name="matmul", sizes=DEFAULTS, divide="floordiv")

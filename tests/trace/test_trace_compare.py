@@ -123,7 +123,9 @@ def test_source_is_edited_and_goes_on(
     source.write_text(edited.replace("1.0f", "nothing"))
     assert main(command) == 1
     shown = capsys.readouterr().err
-    assert "TL806" in shown and "k.py:9" in shown
+    row = next(n for n, x in enumerate(source.read_text().split("\n"), 1) if "nothing" in x)
+    column = source.read_text().split("\n")[row - 1].index("nothing") + 1
+    assert "TL816" in shown and f"k.cu:{row}:{column}" in shown
 
 
 def test_what_is_between_lines_of_a_statement_is_its() -> None:

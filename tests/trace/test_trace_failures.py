@@ -52,11 +52,14 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyError("broken on purpose")
 
     fail.__name__ = BROKEN
-    passes = tuple(replace(p, run=fail) if p.name == BROKEN else p for p in pipeline.PIPELINE)
-    monkeypatch.setattr(
-        pipeline, "run_pipeline",
-        lambda func, context, observers=(): run(func, context, observers, passes),
-    )  # fmt: skip
+
+    def broken(
+        func: Any, context: Any, observers: Any = (), passes: Any = pipeline.PIPELINE
+    ) -> Any:
+        with_fault = tuple(replace(p, run=fail) if p.name == BROKEN else p for p in passes)
+        return run(func, context, observers, with_fault)
+
+    monkeypatch.setattr(pipeline, "run_pipeline", broken)
 
 
 @pytest.mark.usefixtures("broken")

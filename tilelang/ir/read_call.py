@@ -8,7 +8,7 @@ from typing import Any
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import ALIASES, find_op
-from tilelang.ir.read_error import Mistake
+from tilelang.ir.read_error import Mistake, meant
 from tilelang.ir.read_expr import ExprReader, is_dtype, language_name
 from tilelang.ir.text_forms import (
     Meaning,
@@ -19,7 +19,6 @@ from tilelang.ir.text_forms import (
     result_of,
 )
 from tilelang.program.tile_ops import SCHEMAS
-from tilelang_diagnostics import did_you_mean
 
 _CALL = "call"  # T.call('operator', …): what no short form stands for
 
@@ -41,9 +40,9 @@ class CallReader(ExprReader):
             return tirx.Call("tirx.reinterpret", [value], ret_ty=self.dtype(node.args[1]),
                              span=place)  # fmt: skip
         if name not in known_names() and name not in self.operators:
-            hint = did_you_mean(name, sorted(known_names()))
+            hint = meant(name, sorted(known_names()))
             raise Mistake("TL111", f"the IR has no operation `T.{name}`", node.func,
-                          help=hint or "")  # fmt: skip
+                          help=hint)  # fmt: skip
         args, found = self._operands(name, node, said)
         if found.op.startswith(attrs.OP_PREFIX):
             tirx.ensure_op(attrs.short_name(found.op))
@@ -160,8 +159,8 @@ class CallReader(ExprReader):
             raise Mistake(code, f"`{shown}` has {count} operands, not {wanted}", node)
         for word in set(found.said) - known:
             place = next((k.value for k in node.keywords if k.arg == word), node)
-            hint = did_you_mean(word, sorted(known))
-            raise Mistake("TL112", f"`{shown}` takes no `{word}`", place, help=hint or "")
+            hint = meant(word, sorted(known))
+            raise Mistake("TL112", f"`{shown}` takes no `{word}`", place, help=hint)
 
 
 def _operators() -> frozenset[str]:

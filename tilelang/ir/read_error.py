@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
-from tilelang_diagnostics import diagnose
+from tilelang_diagnostics import diagnose, did_you_mean
 from tilelang_diagnostics.model import Diagnostic, Span
+
+_HELP: Final = "`--ir OUT` writes IR that reads: compare the line with it"
 
 
 class Mistake(Exception):
@@ -18,7 +21,14 @@ class Mistake(Exception):
 
     def diagnostic(self, file: str, lines: list[str]) -> Diagnostic:
         """As it is shown."""
-        return diagnose(self.code, self.message, span_of(self.node, file, lines), **self.details)
+        span = span_of(self.node, file, lines)
+        details = {**self.details, "help": self.details.get("help") or _HELP}
+        return diagnose(self.code, self.message, span, **details)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Which name was meant, as a sentence; "" if none comes near."""
+    return did_you_mean(name, known).removeprefix("; ")
 
 
 class Silent(Exception):

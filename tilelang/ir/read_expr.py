@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from tilelang.dtypes import find_dtype
 from tilelang.ir import build, tirx
-from tilelang.ir.read_error import Mistake, Silent
+from tilelang.ir.read_error import Mistake, Silent, meant
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.text_expr import FUNCTIONS, OPERATORS, VARIABLE
 from tilelang.ir.text_forms import Kind, dtype_of
 from tilelang.ir.text_layout import KINDS, read_attached
-from tilelang_diagnostics import did_you_mean, with_article
+from tilelang_diagnostics import with_article
 
 # Stands for a name whose statement could not be read.
 UNKNOWN: Final = object()
@@ -145,8 +145,8 @@ class ExprReader:
         """What a name stands for."""
         found = self.names.get(name)
         if found is None:
-            hint = did_you_mean(name, list(self.names))
-            raise Mistake("TL110", f"`{name}` is bound nowhere above", node, help=hint or "")
+            hint = meant(name, list(self.names))
+            raise Mistake("TL110", f"`{name}` is bound nowhere above", node, help=hint)
         if found is UNKNOWN:
             raise Silent
         return found

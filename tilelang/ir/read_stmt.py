@@ -14,6 +14,7 @@ from tilelang.ir.read_storage import StorageReader
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.text_expr import VARIABLE
 from tilelang.ir.text_forms import dtype_of
+from tilelang.ir.text_names import usual_thread
 from tilelang.ir.text_values import FOR_KINDS, IN_FULL, LOOP_KINDS, LOOP_WORDS, attributes_of
 
 _T = TypeVar("_T")
@@ -404,11 +405,12 @@ class StatementReader(StorageReader, CallReader):
             self.names[name.id] = var
             found.append((var, extent, tag))
         bindings = dict(self._thread_names(stmt))
+        hidden = dict(enumerate(self.notes(stmt).get("thread_names", ())))
         threads: list[tuple[Any, Any, str]] = []
         sized = zip(extents[blocks:], attrs.THREAD_TAGS, strict=False)
         for n, (extent, tag) in enumerate(sized):
             assigned = bindings.pop(n, None)
-            name = f"t{'xyz'[n]}" if assigned is None else assigned[0]
+            name = hidden.get(n, usual_thread(n)) if assigned is None else assigned[0]
             site = self.span if assigned is None else assigned[1]
             if assigned is None:  # printed nowhere: a variable of this launch alone
                 var = tirx.Var(name, dtype_of(extent), site)

@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.homes import flat_buffer
-from tilelang.ir.read_error import Mistake, span_of
+from tilelang.ir.read_error import Mistake, meant, span_of
 from tilelang.ir.read_expr import ExprReader, is_dtype, language_name
 from tilelang.ir.spans import TirSpan, to_tir
 from tilelang.ir.text import ALIGNMENT, element_bytes
 from tilelang.ir.text_expr import VARIABLE
 from tilelang.ir.text_file import Comments
+from tilelang.ir.text_names import Names
 from tilelang.ir.text_values import ALLOC_WORDS, IN_FULL, SCOPE_OF, attributes_of
 from tilelang.ir.verify import SCOPES
-from tilelang_diagnostics import did_you_mean
 from tilelang_diagnostics.model import Diagnostic
 
 _T = TypeVar("_T")
@@ -37,6 +37,7 @@ class StorageReader(ExprReader):
         self._last: TirSpan = None
         self._variables: dict[tuple[str, str], Any] = {}
         self._buffers: dict[str, Any] = {}
+        self._names = Names(comments.names)
 
     def header(self, stmt: ast.stmt, read: Callable[[], _T]) -> _T:
         """What the line of a statement says."""
@@ -106,7 +107,8 @@ class StorageReader(ExprReader):
 
     def variable(self, name: str, dtype: Any, site: TirSpan) -> Any:
         """The variable a statement binds: a name means one variable, in each copy of a loop."""
-        return self._variables.setdefault((name, str(dtype)), tirx.Var(name, dtype, site))
+        made = tirx.Var(self._names.usual(name), dtype, site)
+        return self._variables.setdefault((name, str(dtype)), made)
 
     def _one(self, name: str, buffer: Any) -> Any:
         """The buffer a statement declares: the same one in each copy of a statement."""
@@ -116,7 +118,8 @@ class StorageReader(ExprReader):
     def lookup(self, name: str, node: ast.AST) -> Any:
         """What a name stands for; a new one in the shape of a parameter is a runtime extent."""
         if self.accepts_dims and name not in self.names:
-            self.names[name] = tirx.Var(name, self.dims.get(name, "int32"), self.span)
+            dtype = self.dims.get(name, "int32")
+            self.names[name] = tirx.Var(self._names.usual(name), dtype, self.span)
         return super().lookup(name, node)
 
     # --- declarations ---
@@ -126,7 +129,7 @@ class StorageReader(ExprReader):
         site = self.site()
         call = arg.annotation
         if isinstance(call, ast.Attribute) and (name := language_name(call)) and is_dtype(name):
-            made = tirx.Var(arg.arg, name, site)
+            made = tirx.Var(self._names.usual(arg.arg), name, site)
         elif isinstance(call, ast.Call) and language_name(call.func) in (
             "Tensor", "StridedTensor"
         ):  # fmt: skip
@@ -199,8 +202,8 @@ class StorageReader(ExprReader):
         scope = str(words.pop("scope", SCOPE_OF.get(f"T.{name}", "global")))
         if scope not in SCOPES:
             node = next((k.value for k in call.keywords if k.arg == "scope"), call)
-            hint = did_you_mean(scope, sorted(SCOPES))
-            raise Mistake("TL208", f"there is no scope {scope!r}", node, help=hint or "")
+            hint = meant(scope, sorted(SCOPES))
+            raise Mistake("TL208", f"there is no scope {scope!r}", node, help=hint)
         variable = scope == VARIABLE and len(call.args) == 1
         if len(call.args) != 2 and not variable:
             raise Mistake("TL113" if len(call.args) < 2 else "TL114",
@@ -269,7 +272,7 @@ class StorageReader(ExprReader):
         strides: list[Any] | None = None,
     ) -> Any:  # fmt: skip
         return tirx.decl_buffer(
-            shape, dtype, name=name, strides=strides, scope=scope,
+            shape, dtype, name=self._names.usual(name), strides=strides, scope=scope,
             data_alignment=int(align or element_bytes(dtype)), span=site, layout=None,
         )  # fmt: skip
 

@@ -15,10 +15,12 @@ from typing import Any
 from tilelang.dtypes import dtype as named_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.homes import flat_buffer
+from tilelang.ir.spans import from_tir
 from tilelang.ir.text_expr import VARIABLE, ExprText
 from tilelang.ir.text_file import Document, Place, file_text
 from tilelang.ir.text_forms import known_names, result_of
 from tilelang.ir.text_memory import TextMemory
+from tilelang.ir.text_names import unusual, usual_thread
 from tilelang.ir.text_values import (
     ALLOC_WORDS,
     LOOP_KINDS,
@@ -56,11 +58,14 @@ class IRLine:
 
 @dataclass(frozen=True, slots=True)
 class IRText:
-    """A printed function, line by line; `said` are the attributes of the function."""
+    """A printed function, line by line; `said` are the attributes of the function, `names` those
+    of variables where the printed ones do not tell, `formless` is what no text stands for."""
 
     lines: tuple[IRLine, ...]
     said: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
     operators: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    formless: tuple[tuple[str, Span | None], ...] = ()
 
     @property
     def text(self) -> str:
@@ -75,7 +80,8 @@ class IRText:
         rows = tuple(
             (line.text, Place(line.span, line.calls), line.notes, line.sites) for line in self.lines
         )
-        return file_text(Document(rows, title, after, value_text(dict(self.said)), self.operators))
+        said = value_text(dict(self.said))
+        return file_text(Document(rows, title, after, said, self.operators, self.names))
 
     def __str__(self) -> str:
         return self.text
@@ -86,7 +92,10 @@ def print_function(func: tirx.PrimFunc, memory: TextMemory[IRLine] | None = None
     printer = _Printer(TextMemory() if memory is None else memory)
     said = printer.function(func)
     unlisted = sorted(printer.operators - known_names())
-    return IRText(tuple(printer.lines), tuple(said.items()), tuple(unlisted))
+    return IRText(
+        tuple(printer.lines), tuple(said.items()), tuple(unlisted), printer.unusual_names(),
+        tuple((what, from_tir(span)) for what, span in printer.formless),
+    )  # fmt: skip
 
 
 class _Printer:
@@ -100,13 +109,22 @@ class _Printer:
             "IfThenElse": self._if, "BufferStore": self._store, "Evaluate": self._evaluate,
             "Bind": self._bind, "AllocBuffer": self._alloc, "DeclBuffer": self._decl,
             "AttrStmt": self._attr, "AssertStmt": self._assert, "Break": self._jump,
-            "Continue": self._jump, "Return": self._jump,
+            "Continue": self._jump, "Return": self._return,
         }  # fmt: skip
 
     @property
     def operators(self) -> set[str]:
         """What the calls of the text are called."""
         return self._text.operators
+
+    @property
+    def formless(self) -> list[tuple[str, Any]]:
+        """What the text shows and no reader would read back, with its place."""
+        return self._text.formless
+
+    def unusual_names(self) -> tuple[tuple[str, str], ...]:
+        """The names of variables that a reader would not guess, by the printed ones."""
+        return unusual((name, str(var.name)) for var, name in self._text.named)
 
     def function(self, func: tirx.PrimFunc) -> dict[str, Any]:
         """Print it; the attributes that its text does not say."""
@@ -161,7 +179,13 @@ class _Printer:
     def _defined(self, var: Any) -> str:
         """The name of a variable or buffer where it comes to exist."""
         self._text.sites.append(var.span)
+        start = var.elem_offset if tirx.is_buffer_var(var) else None
+        if start is not None and not build.is_int(start, 0):
+            self._formless(f"the offset of `{var.name}`", var)
         return self._text.name(var)
+
+    def _formless(self, what: str, node: Any) -> None:
+        self.formless.append((what, getattr(node, "span", None)))
 
     def _line(self, text: str, span: Any, notes: dict[str, Any] | None = None) -> None:
         place = self._memory.place
@@ -195,15 +219,19 @@ class _Printer:
             self.lines += found.lines
             text.operators |= found.operators
             return
-        lines, asked = len(self.lines), len(text.asked)
+        lines, asked, formless = len(self.lines), len(text.asked), len(self.formless)
         operators, text.operators = text.operators, set()
         self._print(s)
-        self._memory.keep(s, self._depth, self.lines[lines:], text.asked[asked:], text.operators)
+        if len(self.formless) == formless:  # of what has no form it is told each time
+            self._memory.keep(
+                s, self._depth, self.lines[lines:], text.asked[asked:], text.operators
+            )
         text.operators |= operators
 
     def _print(self, s: Any) -> None:
         rule = self._rules.get(type(s).__name__)
         if rule is None:
+            self._formless(f"`{type(s).__name__}`", s)
             self._line(f"# {type(s).__name__}", getattr(s, "span", None))
         else:
             rule(s)
@@ -323,6 +351,10 @@ class _Printer:
         else:
             self._nested("else:", orelse, orelse.span)
 
+    def _return(self, s: Any) -> None:
+        self._formless("`Return`", s)
+        self._line("return", s.span)
+
     def _jump(self, s: Any) -> None:
         self._line(type(s).__name__.lower(), s.span)
 
@@ -369,6 +401,9 @@ class _Printer:
         notes: dict[str, Any] = {k: v for k, v in said.items() if k in _BEHIND}
         if outer is s:
             notes["bare"] = True
+        hidden = [str(a.node.var.name) for a in threads]
+        if hidden != [usual_thread(n) for n in range(len(threads))]:
+            notes["thread_names"] = hidden
         header = f"T.{style}({', '.join([*parts, *keywords(shown)])})"
         self._line(f"with {header} as {target}:", outer.span, notes)
         self._depth += 1

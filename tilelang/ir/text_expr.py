@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tilelang.ir import build, tirx
@@ -37,7 +37,8 @@ class ExprText:
     """Prints expressions; gives each variable a name that is unique in the function.
 
     `sites` are the places of what a line loads, calls and names by region, as they are printed;
-    `asked` are the variables named so far, each time with the name.
+    `asked` are the variables named so far, each time with the name; `formless` is what can be shown
+    and not read back, with its place.
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,7 @@ class ExprText:
         self._taken: set[str] = {"T"}
         self.asked: list[tuple[Any, str]] = []
         self.sites: list[Any] = []
+        self.formless: list[tuple[str, Any]] = []
         self.operators: set[str] = set()
 
     def name(self, var: Any) -> str:
@@ -63,6 +65,11 @@ class ExprText:
         self.asked.append(known)
         return known[1]
 
+    @property
+    def named(self) -> Iterable[tuple[Any, str]]:
+        """All variables with their names, in order of first appearance."""
+        return self._names.values()
+
     def expr(self, e: Any, parent: int = 0) -> str:
         """`e` with only the parentheses it needs inside an operator of level `parent`."""
         kind = type(e).__name__
@@ -71,7 +78,10 @@ class ExprText:
         if kind in FUNCTIONS:
             return f"T.{FUNCTIONS[kind]}({self.expr(e.a)}, {self.expr(e.b)})"
         method = getattr(self, f"_{kind}", None)
-        return str(e) if method is None else method(e, parent)
+        if method is None:
+            self.formless.append((f"`{kind}`", getattr(e, "span", None)))
+            return str(e)
+        return str(method(e, parent))
 
     def shape(self, dims: Sequence[Any]) -> str:
         """`(64, N)`, with the comma a single extent needs."""

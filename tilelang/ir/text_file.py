@@ -4,6 +4,7 @@
     # after pipeline_loops
     # file gemm.py = '/home/me/gemm.py'
     # attrs {'tl.stage': 'tile'}
+    # name i0_2 = 'i0_2'
 
     import tilelang.language as T
 
@@ -58,6 +59,7 @@ class Document:
     after: str = ""
     said: str = "{}"
     operators: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Comments:
     after: str
     said: str
     operators: frozenset[str]
+    names: Mapping[str, str]
     places: Mapping[int, Place]
     sites: Mapping[int, tuple[Place, ...]]
     notes: Mapping[int, str]
@@ -98,6 +101,7 @@ def file_text(document: Document) -> str:
     head.append(f"# attrs {document.said}")
     if document.operators:
         head.append(f"# operators {' '.join(document.operators)}")
+    head += [f"# name {printed} = {name!r}" for printed, name in document.names]
     tail = [f"# p{number} = {text}" for text, number in files.numbers.items()]
     parts = ["\n".join(head), "\nimport tilelang.language as T\n\n", *body]
     if tail:
@@ -154,6 +158,7 @@ def _one_line(text: str) -> str:
 
 _SPAN: Final = re.compile(r"(?P<file>[\w.-]+):(\d+):(\d+)-(\d+):(\d+)")
 _FILE: Final = re.compile(r"# file ([\w.-]+) = (.+)")
+_NAME: Final = re.compile(r"# name (\w+) = (.+)")
 _NUMBER: Final = re.compile(r"# p(\d+) = (.+)")
 _RUN: Final = re.compile(r"p(\d+)(?:\*(\d+))?")
 _MAX_RUN: Final = 1 << 20
@@ -163,6 +168,7 @@ def comments_of(text: str) -> Comments:
     """What the comments say; raises FileFormatError, and what `tokenize` raises."""
     after, said, operators = "", "{}", frozenset[str]()
     aliases: dict[str, str] = {}
+    names: dict[str, str] = {}
     numbered: dict[int, tuple[int, str]] = {}
     behind: dict[int, str] = {}
     for line, comment in _comments(text):
@@ -176,6 +182,8 @@ def comments_of(text: str) -> Comments:
             operators = frozenset(comment.split()[2:])
         elif match := _FILE.fullmatch(comment):
             aliases[match[1]] = _name(match[2], line)
+        elif match := _NAME.fullmatch(comment):
+            names[match[1]] = _name(match[2], line)
         elif match := _NUMBER.fullmatch(comment):
             numbered[int(match[1])] = line, match[2]
     reader = _Places(aliases)
@@ -192,7 +200,7 @@ def comments_of(text: str) -> Comments:
             sites[line] = tuple(_expanded(listed, known, line))
         if said_behind.strip():
             notes[line] = said_behind.strip()
-    return Comments(after, said, operators, places, sites, notes)
+    return Comments(after, said, operators, names, places, sites, notes)
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
@@ -209,7 +217,7 @@ def _name(text: str, line: int) -> str:
     except (ValueError, SyntaxError):
         found = None
     if not isinstance(found, str):
-        raise FileFormatError(line, f"{text} is no name of a file")
+        raise FileFormatError(line, f"{text} is no name")
     return found
 
 

@@ -31,6 +31,10 @@ _TIRX: Final = {
     "if_then_else": "prim.if_then_else",
 }  # fmt: skip
 _SCANS: Final = {"cumsum": "sum", "cummax": "max"}
+_REDUCTIONS: Final = tuple(
+    f"reduce_{kind}"
+    for kind in ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
+)
 
 # What an operation's attributes are where its text says nothing of them.
 DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -98,7 +102,7 @@ def known_names() -> frozenset[str]:
     """The names of calls that need no mention; a file lists the others it has."""
     return frozenset(
         {*SCHEMAS, *DEVICE_OPS, *PURE_SCALARS, *THREAD_OPS, *ANNOTATIONS, *_TIRX, *_SCANS,
-         *(n for n in MATH if n.startswith("__"))}
+         *_REDUCTIONS, "clear", "finalize_reducer", *(n for n in MATH if n.startswith("__"))}
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ it between passes (`VerifyObserver`); production does not.
 - always: each statement, load, call and buffer has a span; stored values have the buffer's dtype;
   indices and loop bounds are integers; buffers and variables are used where they exist; scopes
   are those of the language.
-- stage `tile`: tile operations, with the operands their schema lists.
+- stage `tile`: tile operations, with the operands their schema lists, whose tiles fit.
 - stage `loops`: no tile operation is left, only loops, elements and thread-level operators.
 - stage `device`: what `device_ops` allows; see `verify_device`.
 """
@@ -14,6 +14,7 @@ it between passes (`VerifyObserver`); production does not.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tilelang.ir import attrs, build, tirx
@@ -21,8 +22,10 @@ from tilelang.ir.calls import TILE_OPS
 from tilelang.ir.spans import from_tir
 from tilelang.ir.tile_op import op_of
 from tilelang.ir.verify_device import device_problems
+from tilelang.ir.verify_tiles import tile_problems
 from tilelang.ir.visit import collect
 from tilelang.program.tile_ops import SCHEMAS
+from tilelang_diagnostics.model import Span
 
 STAGES: Final = ("tile", "loops", "device")
 SCOPES: Final = frozenset({
@@ -31,8 +34,32 @@ SCOPES: Final = frozenset({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a node is or does that it may not."""
+
+    span: Span | None
+    subject: str
+    what: str
+
+    @property
+    def sentence(self) -> str:
+        """It alone; operations are called by their names."""
+        named = self.what.startswith(("T.", "operand "))
+        return self.what if named else f"{self.subject} {self.what}"
+
+    def __str__(self) -> str:
+        place = "" if self.span is None else f"{self.span}: "
+        return f"{place}{self.subject} {self.what}"
+
+
 def verify(func: tirx.PrimFunc, stage: str | None = None) -> list[str]:
     """What is wrong with `func`; `stage` is the one the function says it is at by default."""
+    return [str(problem) for problem in problems_of(func, stage)]
+
+
+def problems_of(func: tirx.PrimFunc, stage: str | None = None) -> list[Problem]:
+    """The same, each with its place."""
     said = dict(func.attrs) if func.attrs is not None else {}
     checker = _Checker(stage or str(said.get(attrs.STAGE, "tile")))
     checker.function(func)
@@ -60,7 +87,7 @@ class _Checker:
         if stage not in STAGES:
             raise ValueError(f"no stage is called {stage!r}")
         self.stage = stage
-        self.problems: list[str] = []
+        self.problems: list[Problem] = []
         self._known: set[Any] = set()
 
     def report(self, node: Any, what: str) -> None:
@@ -104,6 +131,11 @@ class _Checker:
                 self._problem(s, f"counts in {dtype} to a bound of {build.dtype_of(bound)}")
         if not dtype.startswith(("int", "uint")):
             self._problem(s, f"counts in {dtype}")
+        if int(s.kind) == int(tirx.ForKind.THREAD_BINDING):
+            self._problem(s, "is bound to threads, which launches alone are")
+        stages = build.int_value(s.annotations.get(attrs.NUM_STAGES)) if s.annotations else None
+        if stages is not None and stages < 0:
+            self._problem(s, f"has {stages} stages")
         if s.step is not None and not build.is_int(s.step, 1):
             self._problem(s, "has a step")
         outer = set(self._known)
@@ -181,6 +213,8 @@ class _Checker:
         unknown = set(dict(s.value.attrs or {})) - set(SCHEMAS[name].attrs)
         if unknown:
             self._problem(s, f"T.{name} knows no attribute {', '.join(sorted(unknown))}")
+        for problem in tile_problems(name, s.value):
+            self._problem(s, f"T.{name} {problem}")
 
     def expr(self, e: Any, where: Any) -> None:
         """Check an expression and everything in it."""
@@ -212,8 +246,7 @@ class _Checker:
 
     def _problem(self, node: Any, what: str) -> None:
         span = from_tir(getattr(node, "span", None))
-        place = f"{span}: " if span is not None else ""
         name = getattr(node, "name", None) or type(node).__name__
-        sentence = f"{place}{name} {what}"
-        if sentence not in self.problems:
-            self.problems.append(sentence)
+        problem = Problem(span, name, what)
+        if problem not in self.problems:
+            self.problems.append(problem)

@@ -71,11 +71,11 @@ _FILE = click.Path(path_type=Path)
 @click.option("--reduce", "reduced", type=_FILE, metavar="OUT",
               help="Write the smallest form of FILE with the same diagnostic.")  # fmt: skip
 @click.option("--ir", type=_FILE, metavar="OUT",
-              help="Write the IR before --from. Without that it is what the front end made, a "
-              "kernel to edit and go on from.")  # fmt: skip
+              help="Write the IR before --from, or that of the front end, to edit it.")  # fmt: skip
 @click.option("--source", type=_FILE, metavar="OUT", help="Write the generated source, to edit it.")
-@click.option("--resume", type=_FILE, metavar="SOURCE",
-              help="Go on from edited CUDA source, and show what that changed.")  # fmt: skip
+@click.option("--resume", type=_FILE, metavar="EDITED",
+              help="Go on from what --ir or --source wrote and somebody edited, and show what "
+              "that changed.")  # fmt: skip
 def command(
     kernel: str, settings: tuple[str, ...], target: str | None, passes: tuple[str, ...],
     changed: bool, grep: re.Pattern[str] | None, context: int, output: str | None,

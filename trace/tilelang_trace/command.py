@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from rich.console import Console
@@ -19,6 +19,9 @@ from rich.text import Text
 from tilelang_diagnostics import CompileError, SourceMap, did_you_mean
 from tilelang_trace.model import Trace
 from tilelang_trace.wanted import Wanted
+
+if TYPE_CHECKING:
+    from tilelang.compiler import Start
 
 SAVED: Final = (".ndjson", ".jsonl")
 
@@ -31,6 +34,11 @@ def run(wanted: Wanted) -> int:
         return _reduce(wanted)
     if wanted.target is not None and "," in wanted.target:
         return _several(wanted)
+    edited = None if wanted.resume is None else _edited(wanted.resume)
+    if edited is not None and wanted.target is None:
+        from tilelang_trace.resume_ir import target_said
+
+        wanted = replace(wanted, target=target_said(edited))
     if wanted.kernel.endswith(SAVED):
         trace, error = read(wanted.kernel), None
         if wanted.output is not None:
@@ -38,8 +46,8 @@ def run(wanted: Wanted) -> int:
     else:
         trace, error = _recorded(wanted)
     _check_names(wanted, trace)
-    if wanted.resume is not None:
-        return _resume(wanted, trace)
+    if edited is not None:
+        return _resume(wanted, trace, edited, error)
     _write_files(wanted, trace)
     if wanted.output != "-" and not wanted.page_alone:
         _show(wanted, trace)
@@ -71,21 +79,31 @@ def _several(wanted: Wanted) -> int:
     return 0
 
 
-def _resume(wanted: Wanted, trace: Trace) -> int:
-    """Compile edited source, and show it beside what it was."""
+def _edited(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{path} is no text: {error}") from None
+
+
+def _resume(wanted: Wanted, trace: Trace, edited: str, error: CompileError | None) -> int:
+    """Go on from an edited file, and show what came of it beside what it was."""
     from tilelang_trace.compare import comparison_text
     from tilelang_trace.resume import resume
+    from tilelang_trace.resume_ir import is_ir
 
-    assert wanted.resume is not None
-    if trace.code("source") is None or not trace.program:
-        raise click.UsageError("this trace holds no source to go on from")
-    try:
-        edited = wanted.resume.read_text(encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"cannot read {wanted.resume}: {error.strerror}") from None
-    made = resume(trace, edited)
-    _write_files(wanted, made)
-    _print(_console(), comparison_text(trace, made, wanted.context))
+    file = str(wanted.resume)
+    if not trace.program:
+        raise click.UsageError("this trace holds no program to go on from")
+    if not is_ir(edited, file) and trace.code("source") is None:
+        raise error or click.UsageError("this trace holds no source to go on from")
+    made = resume(trace, edited, file)
+    if made.error is not None:
+        raise made.error
+    _write_files(wanted, made.trace, made.start)
+    _print(_console(), comparison_text(trace, made.trace, wanted.context))
     return 0
 
 
@@ -152,9 +170,10 @@ def _save(trace: Trace, output: str) -> None:
 
 
 def _check_names(wanted: Wanted, trace: Trace) -> None:
+    from tilelang.pipeline import marks
     from tilelang_trace.replay import names_of
 
-    known = names_of(trace)
+    known = [*names_of(trace), *(m for m in marks() if ":" in m)]
     shown = (*known, *(b.name for _, b in trace.nested))
     for name in (*wanted.passes, *([wanted.start] if wanted.start else ())):
         if name not in (shown if name in wanted.passes else known):
@@ -162,7 +181,7 @@ def _check_names(wanted: Wanted, trace: Trace) -> None:
             raise click.UsageError(f"no pass is called {name!r}{hint}")
 
 
-def _write_files(wanted: Wanted, trace: Trace) -> None:
+def _write_files(wanted: Wanted, trace: Trace, begun: Start | None = None) -> None:
     if wanted.perfetto is not None:
         from tilelang_trace.timing import perfetto
 
@@ -173,13 +192,18 @@ def _write_files(wanted: Wanted, trace: Trace) -> None:
         failed = trace.failure.step if trace.failure is not None else None
         start = wanted.start or failed or names_of(trace)[0]
         try:
-            _write(wanted.reproducer, write_reproducer(trace, start))
+            _write(wanted.reproducer, write_reproducer(trace, start, begun))
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     if wanted.ir is not None:
-        from tilelang_trace.replay import ir_file
+        from tilelang_trace.stages import saved_before
 
-        _write(wanted.ir, ir_file(trace, wanted.start))
+        try:
+            _write(wanted.ir, saved_before(trace, wanted.start, begun))
+        except ValueError as error:
+            if isinstance(error, CompileError):
+                raise
+            raise click.UsageError(str(error)) from None
     if wanted.source is not None:
         source = trace.code("source")
         if source is None:

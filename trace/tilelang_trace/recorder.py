@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tilelang.compiler import compile_function, effective_options, lower_function
+from tilelang.codegen.artifacts import Artifact
+from tilelang.compiler import Start, compile_function, effective_options, lower_function
 from tilelang.nested import listening
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
@@ -57,7 +58,8 @@ class _Frame:
 class Recorder:
     """A `tilelang.watching.Watch` that keeps the text of every stage, and streams it to `sink`.
 
-    Printing costs more than most passes, and is not part of any step's time.
+    Printing costs more than most passes, and is not part of any step's time. `first` is the name
+    of the step that the pipeline begins with, and what it is.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Recorder:
         file: str = "",
         values: Mapping[str, str] | None = None,
         code: bool = True,
+        first: tuple[str, str] = (FIRST, "what the front end understood"),
     ) -> None:
         self.steps: list[Step] = []
         self.parts: list[Part] = []
@@ -80,7 +83,7 @@ class Recorder:
         self.failure: Failure | None = None
         self._frames: list[_Frame] = []  # what has begun and not ended, from the outside
         self.spent = 0.0  # by the recording itself
-        self._code = code
+        self._code, self._first = code, first
         self._closed = False
         self._function, self._target, self._options = function, target, options
         self._sources = SourceMap()
@@ -102,6 +105,11 @@ class Recorder:
             self._writer.header(self._head)
             if self._program:
                 self._writer.program(self._program)
+
+    @property
+    def program(self) -> Any:
+        """The program after the last pass that ran, a TIRX PrimFunc; None before the first."""
+        return self._printed[0]
 
     @property
     def trace(self) -> Trace:
@@ -154,7 +162,7 @@ class Recorder:
             self._attempt += 1
             self._decisions = Decisions()
             self._add(Step(
-                FIRST, self._lines(result), seconds, "what the front end understood", "front end",
+                self._first[0], self._lines(result), seconds, self._first[1], "front end",
                 self._attempt, _resident(), symbols=self._symbols,
             ))  # fmt: skip
         self.spent += time.perf_counter() - started
@@ -314,11 +322,7 @@ def recorded(
     """Compile once, watched by `recorder`; the error that ended it."""
     try:
         with guarded(f"lowering {function.name} for {target}", function.span):
-            if code and _has_backend(target):
-                _compile(recorder, function, target, options)
-            else:
-                lowered = lower_function(function, target, options, [recorder])
-                recorder.close(lowered.diagnostics)
+            watch(recorder, function, target, options, code)
     except CompileError as raised:
         if not recorder.is_closed:
             recorder.failed(raised)
@@ -326,15 +330,21 @@ def recorded(
     return None
 
 
-def _compile(
-    recorder: Recorder, function: Function, target: Target, options: CompileOptions
-) -> None:
+def watch(
+    recorder: Recorder, function: Function, target: Target, options: CompileOptions, code: bool,
+    start: Start | None = None,
+) -> Artifact | None:  # fmt: skip
+    """Compile once, watched by `recorder`, from `start` on if there is one; what came of it where
+    code was made."""
     from tilelang import watching
 
-    start = [lambda *_: recorder]
-    kept, watching.WATCHERS[:] = list(watching.WATCHERS), start
+    if not code or not _has_backend(target):
+        lowered = lower_function(function, target, options, [recorder], start=start)
+        recorder.close(lowered.diagnostics)
+        return None
+    kept, watching.WATCHERS[:] = list(watching.WATCHERS), [lambda *_: recorder]
     try:
-        compile_function(function, target, options)
+        return compile_function(function, target, options, start=start).artifact
     finally:
         watching.WATCHERS[:] = kept
 

@@ -1,7 +1,8 @@
 """How is a compilation done again, from a chosen pass on? From the tile program kept in its trace.
 
-A reproducer is one Python file: the program, the target, the options, and what the chosen pass was
-given. It runs what comes before silently, says whether that gives the same text, and goes on.
+A reproducer is one Python file: the program, the target, the options, and the IR that the chosen
+pass was given. It runs what comes before silently, says whether that gives the same text, and goes
+on from the IR in the file, which may be edited.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.target import Target, parse_target
 from tilelang_diagnostics import CompileError
-from tilelang_trace.model import Line, Step, Trace
+from tilelang_trace.model import Step, Trace
+
+if TYPE_CHECKING:
+    from tilelang.compiler import Start
 
 
 def pack(function: Function, target: Target, options: CompileOptions) -> str:
@@ -43,8 +48,12 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def write_reproducer(trace: Trace, name: str) -> str:
-    """A Python file that replays `trace` from the pass `name` on; ValueError says why not."""
+def write_reproducer(trace: Trace, name: str, start: Start | None = None) -> str:
+    """A Python file that replays `trace` from the pass `name` on; ValueError says why not.
+
+    It holds the IR that the pass was given, or its text alone where that is no file to go on from.
+    `start` is where the trace began, if not with the front end.
+    """
     if not trace.program:
         raise ValueError("this trace holds no program to start from")
     given = input_of(trace, name)
@@ -53,50 +62,60 @@ def write_reproducer(trace: Trace, name: str) -> str:
     program = "\n".join(
         f"    {trace.program[n : n + 88]!r}" for n in range(0, len(trace.program), 88)
     )
+    text = _ir(trace, name, start)
     shown = "\n".join(f"#   {line}" for line in _plain(given).splitlines())
     return _FILE.format(
         title=_one_line(f"{trace.kernel} for {trace.target}, from {name} on{why}"),
-        version=_one_line(trace.version), input=shown, program=program, name=name,
-        mark=digest(given),
+        version=_one_line(trace.version), input=_quoted(text) if text else shown, program=program,
+        name=name, mark=digest(given), ir="IR, __file__" if text else repr(""),
     )  # fmt: skip
+
+
+def _ir(trace: Trace, name: str, start: Start | None) -> str:
+    """What the pass was given, as a file to go on from; "" where that cannot be had."""
+    from tilelang_trace.stages import saved_before
+
+    try:
+        text = saved_before(trace, name, start)
+    except Exception:  # a program of another version, or of nobody; IR without a form
+        return ""
+    return text if _plain(text) == text else ""
+
+
+def _quoted(text: str) -> str:
+    """IR as a string of a reproducer. Three quotes in a row stand in its own strings alone, where
+    they may have backslashes."""
+    quotes = "'" * 3
+    return f"{_BEGINS}\n{text.replace(quotes, _ESCAPED)}{quotes}"
 
 
 def input_of(trace: Trace, name: str) -> str:
     """The text a pass was given; ValueError if no pass is called so."""
-    if name in names_of(trace) and trace.steps:
+    if trace.steps and name.partition(":")[0] in names_of(trace):
         return _given(trace, name).text
     raise ValueError(f"no pass is called {name!r}")
 
 
-def ir_file(trace: Trace, name: str | None = None) -> str:
-    """The program that the pass `name` was given, or the first one, as a Python file.
-
-    Each line ends in the place it is from. The first program is a kernel like any other; what
-    passes attach to a later one is to be read only.
-    """
-    if name is None:
-        lines = trace.steps[0].lines if trace.steps else ()
-    else:
-        input_of(trace, name)
-        lines = _given(trace, name).lines
-    head = _one_line(f"{trace.kernel} for {trace.target}, before {name or 'the first pass'}")
-    body = "\n".join(f"{_plain(x.text)}{_place(x)}" for x in lines)
-    return f'"""{head}"""\n\nimport tilelang.language as T\n\n\n{body}\n'
-
-
 def _given(trace: Trace, name: str) -> Step:
-    for before, after in reversed(trace.pairs):
-        if after.name == name:
-            return before
-    return trace.steps[-1]
+    position = _position(trace, name)
+    return trace.steps[-1 if position is None else position - 1]
 
 
-def _place(line: Line) -> str:
-    if line.span is None:
-        return ""
-    return f"  #@ {_one_line(line.span.file)}:{line.span.line}:{line.span.column}"
+def _position(trace: Trace, name: str) -> int | None:
+    """Where the step is that a pass made: the last one of its name, or the one that a mark says."""
+    wanted, _, number = name.partition(":")
+    last = trace.steps[-1].attempt
+    found = [
+        n for n, step in enumerate(trace.steps)
+        if n and step.name == wanted and step.attempt == last == trace.steps[n - 1].attempt
+    ]  # fmt: skip
+    if not found:
+        return None
+    return found[min(int(number), len(found)) - 1] if number.isdecimal() else found[-1]
 
 
+_BEGINS: Final = "IR = r" + "'" * 3
+_ESCAPED: Final = r"\'" * 3
 _FILE = '''\
 """{title}
 
@@ -116,31 +135,53 @@ PROGRAM = (
 )
 
 if __name__ == "__main__":
-    sys.exit(replay(PROGRAM, {name!r}, {mark!r}))
+    sys.exit(replay(PROGRAM, {name!r}, {mark!r}, {ir}))
 '''
 
 
-def replay(program: str, name: str, mark: str) -> int:
-    """Run the pipeline again, shown from the pass `name` on; the exit status."""
-    from rich.console import Console
+def replay(program: str, name: str, mark: str, ir: str = "", file: str = "") -> int:
+    """Run the passes again and show them from the pass `name` on; the exit status.
 
+    With `ir`, which stands in `file`, they begin with it; else with the program.
+    """
     from tilelang.cli.output import show
     from tilelang_trace.recorder import Recorder, recorded
-    from tilelang_trace.terminal import print_trace
 
     function, target, options = unpack(program)
     recorder = Recorder(function, target, options, code=False)
     error = recorded(recorder, function, target, options, code=False)
     trace = recorder.trace
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
     try:
         same = digest(input_of(trace, name)) == mark
         told = "is given what it was given then" if same else "is given something else than then"
     except ValueError:
         told = "was not reached"
-    console.print(f"{name} {told}", markup=False)
-    print_trace(console, _from(trace, name))
+    print(f"{name} {told}")
+    if ir:
+        trace, error = _gone_on(trace, ir, file)
+    _shown(trace, name)
     return 0 if error is None else _status(error, show)
+
+
+def _gone_on(trace: Trace, ir: str, file: str) -> tuple[Trace, CompileError | None]:
+    """From the IR of a reproducer on, whose lines are those of `file`."""
+    from tilelang_trace.resume_ir import resume_ir
+
+    try:
+        above = Path(file).read_text(encoding="utf-8").partition(_BEGINS)[0].count("\n")
+    except OSError:
+        above = 0
+    made = resume_ir(trace, "\n" * above + ir, file, code=False)
+    return made.trace, made.error
+
+
+def _shown(trace: Trace, name: str) -> None:
+    from rich.console import Console
+
+    from tilelang_trace.terminal import print_trace
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
+    print_trace(console, _from(trace, name))
 
 
 def _status(error: CompileError, show: Any) -> int:
@@ -150,9 +191,8 @@ def _status(error: CompileError, show: Any) -> int:
 
 def _from(trace: Trace, name: str) -> Trace:
     """The trace without what came before the pass."""
-    names = [step.name for step in trace.steps]
-    start = names.index(name) - 1 if name in names else len(names) - 1
-    return replace(trace, steps=trace.steps[max(start, 0) :])
+    position = _position(trace, name) or len(trace.steps)
+    return replace(trace, steps=trace.steps[max(position - 1, 0) :])
 
 
 def _plain(text: str) -> str:
