@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls import uris
 
 from tilelang_diagnostics import Severity, Span
+from tilelang_lsp.addresses import uri_of
 from tilelang_lsp.convert import Converter
 from tilelang_lsp.features import call_hierarchy, semantic_tokens
 from tilelang_lsp.features.code_actions import Action
@@ -152,7 +152,7 @@ def item(converter: Converter, value: Any) -> Any:
         case Nested(spans=spans):
             return _nested(converter, spans)
         case Link():
-            target = uris.from_fs_path(value.file) if value.file else value.url
+            target = uri_of(value.file) if value.file else value.url
             return lsp.DocumentLink(converter.range(value.span), target, value.tooltip)
         case Lens():
             command = lsp.Command(value.title, value.command, arguments=list(value.arguments))
@@ -182,7 +182,7 @@ def hint(converter: Converter, value: Hint, eager: bool = False) -> lsp.InlayHin
 
 def diagnostic(converter: Converter, found: EditorDiagnostic) -> lsp.Diagnostic:
     """One squiggle."""
-    page = uris.from_fs_path(found.page) if found.page else None
+    page = uri_of(found.page) if found.page else None
     tags = [lsp.DiagnosticTag.Deprecated] if found.deprecated else []
     tags += [lsp.DiagnosticTag.Unnecessary] if found.unnecessary else []
     return lsp.Diagnostic(

@@ -33,16 +33,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         from tilelang.version import VERSION
         from tilelang_lsp.server import make_server
+        from tilelang_lsp.transport import serve
 
         server = make_server(worker, VERSION, looker)
         # What is there now stays: looking through it would hold up an answer now and then.
         gc.collect()
         gc.freeze()
-        server.start_io()
+        return serve(server)
     finally:
         worker.stop()
         looker.stop()
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:

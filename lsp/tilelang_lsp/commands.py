@@ -23,6 +23,7 @@ from tilelang_lsp.insights import Key, keys_of
 from tilelang_lsp.model import Insight, Kernel
 from tilelang_lsp.options import Options
 from tilelang_lsp.runs import run, say, show_file
+from tilelang_lsp.texts import readable
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
@@ -239,8 +240,7 @@ def _meant(server: TilelangServer, arguments: Sequence[Any]) -> _Meant | None:
 
 def _is_saved(document: Document) -> bool:
     try:
-        return Path(document.path).read_text(encoding="utf-8").replace("\r\n", "\n") == (
-            document.text.replace("\r\n", "\n")
-        )
+        saved = readable(Path(document.path).read_text(encoding="utf-8"))
+        return split_lines(saved) == split_lines(document.text)
     except (OSError, UnicodeDecodeError):
         return False

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls import uris
 
 from tilelang_diagnostics import Span
+from tilelang_lsp.addresses import uri_of
+from tilelang_lsp.texts import characters, units_of
 
 
 def asked_range(params: Any) -> lsp.Range:
@@ -54,9 +55,11 @@ class Cells:
         index = max(bisect_right(self.starts, line) - 1, 0)
         return self.uris[index], self.starts[index] - 1
 
-    def first(self, uri: str) -> int:
-        """The line before the first of a cell."""
-        return self.starts[self.uris.index(uri)] - 1
+    def lines(self, uri: str) -> tuple[int, int | None]:
+        """The line before the first of a cell, and its last; None for the end of the text."""
+        index = self.uris.index(uri)
+        after = self.starts[index + 1 : index + 2]
+        return self.starts[index] - 1, after[0] - 1 if after else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +80,12 @@ class Converter:
     def position(self, position: lsp.Position) -> tuple[int, int]:
         """(line, column) of ours; positions behind the end of a line are moved to its end."""
         lines = self.lines_of(self.path)
-        row = position.line + (0 if self.cells is None else self.cells.first(self.uri))
-        if row >= len(lines):
-            return max(len(lines), 1), len(lines[-1]) + 1 if lines else 1
-        units = 0
-        for column, character in enumerate(lines[row], 1):
-            if units >= position.character:
-                return row + 1, column
-            units += _units(character, self.encoding)
-        return row + 1, len(lines[row]) + 1
+        first, last = (0, None) if self.cells is None else self.cells.lines(self.uri)
+        end = len(lines) if last is None else last
+        row = position.line + first
+        if row >= end:
+            return max(end, 1), len(lines[end - 1]) + 1 if lines else 1
+        return row + 1, characters(lines[row], position.character, self.encoding) + 1
 
     # To the editor
 
@@ -103,7 +103,7 @@ class Converter:
         """How long a text is to the editor."""
         if text.isascii():
             return len(text)
-        return sum(_units(c, self.encoding) for c in text)
+        return sum(units_of(c, self.encoding) for c in text)
 
     def range(self, span: Span) -> lsp.Range:
         """The range of a span."""
@@ -120,7 +120,7 @@ class Converter:
         if span.file == self.path:
             return self.uri
         opened = self.opened.get(span.file)
-        return opened[0] if opened is not None else uris.from_fs_path(span.file) or self.uri
+        return opened[0] if opened is not None else uri_of(span.file)
 
     def _cells(self, file: str) -> Cells | None:
         """The cells of a notebook that is open."""
@@ -133,13 +133,3 @@ class Converter:
     def is_here(self, line: int) -> bool:
         """Whether a line of the text is in the document asked about."""
         return self.cells is None or self.cells.at(line)[0] == self.uri
-
-
-def _units(character: str, encoding: str) -> int:
-    match encoding:
-        case "utf-8":
-            return len(character.encode())
-        case "utf-32":
-            return 1
-        case _:
-            return 2 if ord(character) > 0xFFFF else 1

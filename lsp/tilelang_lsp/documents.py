@@ -24,6 +24,7 @@ from tilelang_lsp.insights import FileInsights, Insights, Key, digests, keys_of
 from tilelang_lsp.model import Analysis, Hint, Insight
 from tilelang_lsp.moves import Placed
 from tilelang_lsp.options import Options
+from tilelang_lsp.texts import readable
 from tilelang_lsp.worker import WorkerFailed
 
 log = logging.getLogger(__name__)
@@ -138,6 +139,7 @@ class Documents:
     def open(self, uri: str, path: str, version: int, text: str) -> Document:
         """A file was opened; its first analysis starts at once."""
         self.close(uri)
+        text = readable(text)
         document = Document(uri, path, version, text, Reading(path, text))
         self.open_files[uri] = document
         self._start(document)
@@ -148,6 +150,7 @@ class Documents:
         document = self.open_files.get(uri)
         if document is None:
             return
+        text = readable(text)
         change = change_between(document.text, text)
         document.version, document.text = version, text
         if change is not None:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
-from pygls import uris
 
 from tilelang_lsp import other_requests
+from tilelang_lsp.addresses import path_of
 from tilelang_lsp.client import Client
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def _register_start(server: TilelangServer, published: other_requests.Published)
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(params: None) -> None:
         published.stop()
+        server.stop()
         await server.runs.stop()
         server.worker.stop()
         if server.looker is not None:
@@ -66,8 +67,7 @@ def _register_documents(server: TilelangServer, published: other_requests.Publis
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
         opened = params.text_document
-        path = server.workspace.get_text_document(opened.uri).path or opened.uri
-        documents.open(opened.uri, path, opened.version, opened.text)
+        documents.open(opened.uri, path_of(opened.uri), opened.version, opened.text)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
@@ -80,9 +80,8 @@ def _register_documents(server: TilelangServer, published: other_requests.Publis
         uri = params.text_document.uri
         documents.close(uri)
         server.linked.edited()  # what is on the disk counts now
-        if not server.pulls:
-            server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
-            published.closed(uri)
+        server.take_away(uri)
+        published.closed(uri)
 
 
 def _register_notebooks(server: TilelangServer) -> None:
@@ -92,13 +91,15 @@ def _register_notebooks(server: TilelangServer) -> None:
     def code_cells(uri: str) -> list[str]:
         found = server.workspace.get_notebook_document(notebook_uri=uri)
         cells = found.cells if found is not None else []
-        return [c.document for c in cells if c.kind == lsp.NotebookCellKind.Code]
+        code = [c.document for c in cells if c.kind == lsp.NotebookCellKind.Code]
+        # Editors need not send the text of a cell in another language.
+        known = server.workspace.get_text_document
+        return [uri for uri in code if known(uri).language_id == "python"]
 
     @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
         notebook = params.notebook_document
-        path = uris.to_fs_path(notebook.uri) or notebook.uri
-        cells = code_cells(notebook.uri)
+        cells, path = code_cells(notebook.uri), path_of(notebook.uri)
         server.notebooks.open(notebook.uri, path, notebook.version, cells, text_of)
 
     @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
@@ -109,9 +110,8 @@ def _register_notebooks(server: TilelangServer) -> None:
 
     @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
-        for uri in server.notebooks.close(params.notebook_document.uri):
-            if not server.pulls:
-                server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+        server.notebooks.close(params.notebook_document.uri)
+        server.take_away(params.notebook_document.uri)
 
 
 def _register_settings(server: TilelangServer, published: other_requests.Published) -> None:

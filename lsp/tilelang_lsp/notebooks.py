@@ -9,10 +9,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.convert import Cells
 from tilelang_lsp.documents import Documents
 
 _MAGIC = re.compile(r"^(\s*)([%!].*)$", re.M)
+# `%%bash`: the whole cell is for another program, unless the magic is one that runs it as Python.
+_OTHER_LANGUAGE = re.compile(r"\s*%%(\w+)")
+_OF_PYTHON = frozenset({"capture", "debug", "lprun", "memit", "prun", "time", "timeit"})
 
 
 @dataclass(slots=True)
@@ -48,11 +52,10 @@ class Notebooks:
                 found.cells = cells
             self._documents.change(uri, version, self._read(uri, text_of))
 
-    def close(self, uri: str) -> tuple[str, ...]:
-        """A notebook was closed; its cells."""
-        found = self._open.pop(uri, None)
+    def close(self, uri: str) -> None:
+        """A notebook was closed."""
+        self._open.pop(uri, None)
         self._documents.close(uri)
-        return () if found is None else found.known.uris
 
     def whole(self, uri: str) -> str:
         """The notebook of a cell; any other address is its own."""
@@ -63,14 +66,26 @@ class Notebooks:
         found = self._open.get(uri)
         return None if found is None or not found.known.uris else found.known
 
+    def has_text(self, uri: str) -> bool:
+        """Whether something is written under an address: a notebook itself has only cells."""
+        return uri not in self._open
+
     def _read(self, uri: str, text_of: Callable[[str], str]) -> str:
         found = self._open[uri]
         parts, starts, line = [], [], 1
         for cell in found.cells:
-            text = _MAGIC.sub(r"\1#\2", text_of(cell).replace("\r\n", "\n"))
-            text = text if text.endswith("\n") else f"{text}\n"
-            parts.append(text)
+            # Lines as the editor counts them: text that ends in a line end has an empty last one.
+            lines = split_lines(text_of(cell))
+            parts.append(_python("\n".join(lines)))
             starts.append(line)
-            line += text.count("\n")
+            line += len(lines)
         found.known = Cells(tuple(found.cells), tuple(starts))
-        return "".join(parts)
+        return "".join(f"{part}\n" for part in parts)
+
+
+def _python(text: str) -> str:
+    """The text of a cell without what only IPython understands; its lines stay where they are."""
+    cell = _OTHER_LANGUAGE.match(text)
+    if cell is not None and cell[1] not in _OF_PYTHON:
+        return re.sub("^", "#", text, flags=re.M)
+    return _MAGIC.sub(r"\1#\2", text)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
-from pygls import uris
 
 from tilelang_diagnostics import SourceMap
 from tilelang_lsp import answers
+from tilelang_lsp.addresses import uri_of
 from tilelang_lsp.convert import Converter
 from tilelang_lsp.crossing import Crossing
 from tilelang_lsp.features import call_hierarchy
@@ -206,8 +206,8 @@ async def _workspace_findings(server: TilelangServer) -> dict[str, list[lsp.Diag
         return {}
     found: dict[str, list[lsp.Diagnostic]] = {}
     for path in list(server.linked.workspace.with_language()):
-        uri = uris.from_fs_path(path)
-        if uri is None or uri in server.documents.open_files:
+        uri = uri_of(path)
+        if server.linked.workspace.is_open(path):
             continue
         try:
             text = Path(path).read_text(encoding="utf-8")

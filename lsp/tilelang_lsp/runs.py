@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types as lsp
-from pygls import uris
 
 from tilelang_diagnostics import Diagnostic, Severity
 from tilelang_diagnostics.json_format import from_json
+from tilelang_lsp.addresses import uri_of
 from tilelang_lsp.clicked import Asked, Outcome
 from tilelang_lsp.documents import Document
 from tilelang_lsp.edits import change_between, move_diagnostics
@@ -274,7 +274,7 @@ async def show_file(server: TilelangServer, path: Path) -> bool:
     window = server.client_capabilities.window
     if not (window and window.show_document and window.show_document.support):
         return False
-    uri = uris.from_fs_path(str(path)) or path.as_uri()
+    uri = uri_of(str(path))
     shown = lsp.ShowDocumentParams(uri, external=path.suffix == ".html", take_focus=True)
     try:
         return (await server.window_show_document_async(shown)).success

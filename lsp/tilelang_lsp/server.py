@@ -13,11 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls import uris
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from tilelang_diagnostics import SourceMap
 from tilelang_lsp import answers, convert
+from tilelang_lsp.addresses import path_of, uri_of
 from tilelang_lsp.assembly import Reading
 from tilelang_lsp.client import Client
 from tilelang_lsp.documents import Document, Documents
@@ -29,6 +30,7 @@ from tilelang_lsp.model import Catalogue
 from tilelang_lsp.notebooks import Notebooks
 from tilelang_lsp.options import Options, options_from
 from tilelang_lsp.project import Projects
+from tilelang_lsp.protocol import Protocol
 from tilelang_lsp.runs import Runs
 from tilelang_lsp.settings_check import client_problems, comment_findings, project_findings
 from tilelang_lsp.worker import Worker, WorkerFailed
@@ -49,10 +51,12 @@ NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
 class TilelangServer(LanguageServer):
     """The server of one editor."""
 
+    protocol: Protocol
+
     def __init__(self, worker: Worker, version: str, looker: Worker | None = None) -> None:
         super().__init__(
             "tilelang", version, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental,
-            notebook_document_sync=NOTEBOOKS,
+            notebook_document_sync=NOTEBOOKS, protocol_cls=Protocol,
         )  # fmt: skip
         self.worker, self.looker = worker, looker
         self.documents = Documents(
@@ -68,6 +72,7 @@ class TilelangServer(LanguageServer):
         self.editor = Client()
         self.tells = False
         self._wrong: set[str] = set()  # project files that something was wrong with
+        self._pushed: dict[str, dict[str, list[lsp.Diagnostic]]] = {}  # of documents, by cell
         self._said: set[str] = set()  # what was said about the settings
         self._catalogue: Catalogue | None = None
         self._later: set[asyncio.Task[Any]] = set()
@@ -77,7 +82,7 @@ class TilelangServer(LanguageServer):
         try:
             uri = params.text_document.uri
             document = await self._document(feature, self.notebooks.whole(uri))
-            if document is None:
+            if document is None or not self.notebooks.has_text(uri):
                 return answers.empty_answer(feature.method)
             converter = self.converter(document, uri)
             request = await self._request(document, converter, params)
@@ -86,14 +91,13 @@ class TilelangServer(LanguageServer):
             else:
                 found = feature.answer(request)
             if isinstance(found, Renaming) and found.refused:
-                said = lsp.ShowMessageParams(lsp.MessageType.Warning, found.refused)
-                self.window_show_message(said)
-                return None
+                # Editors say why beside the name that was typed.
+                raise JsonRpcException(found.refused, lsp.LSPErrorCodes.RequestFailed.value)
             answer = answers.answer(
                 converter, feature.method, found, eager=not self.editor.resolves_hints
             )
             return self.editor.adapt(feature.method, answer, self.version_of)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, JsonRpcException):
             raise
         except Exception:
             log.exception("%s failed", feature.method)
@@ -101,8 +105,7 @@ class TilelangServer(LanguageServer):
 
     def version_of(self, uri: str) -> int | None:
         """The version of an open document; None for a file on the disk."""
-        found = self.workspace.text_documents.get(uri)
-        return None if found is None else found.version
+        return self.workspace.get_text_document(uri).version
 
     async def _document(self, feature: Feature, uri: str) -> Document | None:
         match feature.waits:
@@ -153,7 +156,7 @@ class TilelangServer(LanguageServer):
         """Converts positions of any file, open or not."""
         whole = self.notebooks.whole(uri)
         document = self.documents.open_files.get(whole)
-        path = uris.to_fs_path(uri) or uri if document is None else document.path
+        path = path_of(uri) if document is None else document.path
         known = document or Document(uri, path, 0, "", Reading(path, ""))
         converter = self.converter(known, uri)
         if document is None:  # its text is on the disk
@@ -182,7 +185,7 @@ class TilelangServer(LanguageServer):
 
     def project_read(self, file: str, text: str) -> None:
         """A pyproject.toml was read: what is wrong in it is shown there."""
-        uri = uris.from_fs_path(file) or ""
+        uri = uri_of(file)
         sources = SourceMap({file: text})
         encoding = self.workspace.position_encoding or "utf-16"
         converter = convert.Converter(uri, file, 0, sources.lines, encoding)
@@ -195,14 +198,31 @@ class TilelangServer(LanguageServer):
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
 
     def publish(self, document: Document) -> None:
-        """Send the findings in a document, to an editor that does not ask for them."""
+        """Send the findings in a document, to an editor that does not ask for them.
+
+        Of a notebook, those of the cells where they are other than before.
+        """
         if self.pulls:
             return
-        for uri, found in self.diagnostics_of(document).items():
-            version = document.version if uri == document.uri else None
-            self.text_document_publish_diagnostics(
-                lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=found)
-            )
+        before, now = self._pushed.get(document.uri, {}), self.diagnostics_of(document)
+        gone: dict[str, list[lsp.Diagnostic]] = {uri: [] for uri in before if uri not in now}
+        for uri, found in (gone | now).items():
+            if uri == document.uri or before.get(uri, []) != found:
+                version = document.version if uri == document.uri else None
+                self.text_document_publish_diagnostics(
+                    lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=found)
+                )
+        self._pushed[document.uri] = now
+
+    def take_away(self, uri: str) -> None:
+        """A document was closed: nothing is shown of it any more."""
+        shown = self._pushed.pop(uri, {})
+        for one in () if self.pulls else {uri: [], **shown}:
+            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(one, []))
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """What goes wrong in a notification is logged; pygls would open a message box."""
+        log.error("%s: %s", getattr(source, "__name__", source), error, exc_info=error)
 
     def refresh_hints(self) -> None:
         """Tell the editor to ask for hints again."""
@@ -244,10 +264,17 @@ class TilelangServer(LanguageServer):
         self._later.add(task)
         task.add_done_callback(self._later.discard)
 
+    def stop(self) -> None:
+        """Nobody waits for anything any more; the processes that work on it may end."""
+        for task in self._later:
+            task.cancel()
+        for uri in list(self.documents.open_files):
+            self.documents.close(uri)
+
     def folder_paths(self) -> list[str]:
         """The folders that are open."""
-        found = [uris.to_fs_path(f.uri) for f in (self.workspace.folders or {}).values()]
-        return [p for p in (*found, self.workspace.root_path) if p]
+        found = [f.uri for f in (self.workspace.folders or {}).values()]
+        return [path_of(uri) for uri in (*found, self.workspace.root_uri) if uri]
 
 
 def make_server(worker: Worker, version: str, looker: Worker | None = None) -> TilelangServer:

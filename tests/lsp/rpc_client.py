@@ -49,7 +49,7 @@ class Client:
 
     def __init__(
         self, options: dict[str, Any] | None = None, cwd: Path | None = None,
-        capabilities: dict[str, Any] | None = None, root: Path | None = None,
+        capabilities: dict[str, Any] | None = None, root: Path | None = None, greets: bool = True,
     ) -> None:  # fmt: skip
         path = os.pathsep.join(map(str, PATHS))
         self.process = subprocess.Popen(
@@ -58,21 +58,25 @@ class Client:
             # As the extension does it: modules of the opened folder are not the server's.
             env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
         )  # fmt: skip
-        self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
+        # An error about a message whose number cannot be told has the number None.
+        self._answers: dict[int | None, queue.Queue[dict[str, Any]]] = {None: queue.Queue()}
         self._notifications: queue.Queue[dict[str, Any]] = queue.Queue()
         self._next = 0
         self.requests_from_server: list[str] = []
         self.log: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
         threading.Thread(target=self._read_log, daemon=True).start()
-        self.capabilities = self.request(
-            "initialize",
-            {
-                "processId": os.getpid(), "rootUri": None if root is None else root.as_uri(),
-                "capabilities": capabilities or CAPABILITIES,
-                "initializationOptions": options or {},
-            },
-        )["capabilities"]  # fmt: skip
+        self.greeting = {
+            "processId": os.getpid(), "rootUri": None if root is None else root.as_uri(),
+            "capabilities": capabilities or CAPABILITIES,
+            "initializationOptions": options or {},
+        }  # fmt: skip
+        if greets:
+            self.greet()
+
+    def greet(self) -> None:
+        """Begin: nothing else is answered before."""
+        self.capabilities = self.request("initialize", self.greeting)["capabilities"]
         self.notify("initialized", {})
 
     def __enter__(self) -> Client:
@@ -104,6 +108,17 @@ class Client:
             raise RuntimeError(answer["error"])
         return answer["result"]
 
+    def refused(self, method: str, params: Any) -> int:
+        """The code of the error that answers a request."""
+        return self.error(self.send(method, params))
+
+    def error(self, number: int | None) -> int:
+        """The code of the error that answers a message; None: one whose number is unknown."""
+        answer = self._answers[number].get(timeout=TIMEOUT)
+        assert "error" in answer, answer
+        code: int = answer["error"]["code"]
+        return code
+
     def notify(self, method: str, params: Any) -> None:
         """Send a notification."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
@@ -134,8 +149,8 @@ class Client:
         )
         return found
 
-    def diagnostics(self, uri: str, version: int) -> list[dict[str, Any]]:
-        """Wait for the diagnostics published for a version."""
+    def diagnostics(self, uri: str, version: int | None) -> list[dict[str, Any]]:
+        """Wait for the diagnostics published for a version; None: of a file that is not open."""
         while True:
             message = self._notifications.get(timeout=TIMEOUT)
             params = message["params"]
@@ -147,8 +162,12 @@ class Client:
 
     def _send(self, message: dict[str, Any]) -> None:
         body = json.dumps(message).encode()
+        self.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, whatever they mean."""
         assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def _read(self) -> None:
