@@ -13,10 +13,11 @@ __all__ = ["Recording", "Trace", "load", "record", "save_html"]
 
 def load(path: str) -> Trace:
     """The trace in a file; raises OSError, or TraceFormatError for another file."""
+    from tilelang_trace.columns import with_machine_code
     from tilelang_trace.ndjson import load as read
 
     with open(path, encoding="utf-8") as file:
-        return read(file)
+        return with_machine_code(read(file))
 
 
 def save_html(trace: Trace, path: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -22,16 +23,19 @@ from tilelang.occupancy import occupancy_of
 from tilelang.options import CompileOptions
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError, Span
-from tilelang_trace.model import Code, LayoutShot, Line, Resources
+from tilelang_trace.model import Binary, Code, LayoutShot, Line, Resources, Trace
 
 # What a line of machine code reads like: address, predicate, opcode.
 _SASS: Final = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
 
 
-def columns_of(artifact: Any, target: Target, func: Any = None) -> tuple[Code, ...]:
+def columns_of(
+    artifact: Any, target: Target, func: Any = None, disassembled: bool = True
+) -> tuple[Code, ...]:
     """The languages the kernel was written in, down to the deepest that can be shown.
 
     `func` is the lowered program, from which LLVM IR is printed once more to learn its places.
+    Without `disassembled` machine code is left to `with_machine_code`.
     """
     device = getattr(artifact, "device", None)
     if not isinstance(device, DeviceSource):
@@ -39,17 +43,43 @@ def columns_of(artifact: Any, target: Target, func: Any = None) -> tuple[Code, .
         spans = _llvm_places(func, text) if isinstance(artifact, CpuArtifact) else []
         lines = tuple(Line(t, s) for t, s in zip_longest(text.splitlines(), spans))
         return (Code("source", "llvm" if target.kind == "cpu" else target.kind, lines),)
-    generated = device.source
-    found = [Code("source", device.dialect, _own_lines(generated))]
-    if not isinstance(artifact, CudaArtifact):
-        return tuple(found)
-    binary = next((b for b in artifact.binaries if b.arch == target.arch), None)
-    if binary is None:
-        return tuple(found)
-    name = f"{artifact.device.name}.cu"
-    found.append(_ptx(binary, generated, name))
-    found.append(_sass(binary, generated, name))
+    found = [Code("source", device.dialect, _own_lines(device.source))]
+    binary = _binary(artifact, target)
+    kept = binary_of(artifact, target)
+    if binary is not None and kept is not None:
+        found.append(_ptx(binary, found[0].lines, kept.file))
+        if disassembled:
+            found.append(_sass(kept, *found))
     return tuple(found)
+
+
+def binary_of(artifact: Any, target: Target) -> Binary | None:
+    """What machine code is shown from."""
+    found = _binary(artifact, target)
+    return None if found is None else Binary(f"{artifact.device.name}.cu", found.cubin)
+
+
+def with_machine_code(trace: Trace) -> Trace:
+    """A trace that holds the binary, with what the disassembler makes of it.
+
+    Recordings are made without: the disassembler takes longer than many a compilation.
+    """
+    source, ptx = trace.code("source"), trace.code("ptx")
+    if trace.binary is None or source is None or ptx is None:
+        return trace
+    sass = _sass(trace.binary, source, ptx)
+    opcodes = _opcodes(sass)
+    resources = tuple(
+        replace(used, counts=counted(opcodes.get(used.kernel, ())).pairs)
+        for used in trace.resources
+    )
+    return replace(trace, codes=(*trace.codes, sass), resources=resources, binary=None)
+
+
+def _binary(artifact: Any, target: Target) -> CudaBinary | None:
+    if not isinstance(artifact, CudaArtifact):
+        return None
+    return next((b for b in artifact.binaries if b.arch == target.arch), None)
 
 
 def source_alone(func: Any, target: Target, options: CompileOptions, note: str) -> tuple[Code, ...]:
@@ -79,9 +109,7 @@ def _llvm_places(func: Any, text: str) -> list[Span | None]:
 
 def resources_of(artifact: Any, target: Target, codes: Sequence[Code]) -> tuple[Resources, ...]:
     """What each kernel takes, as the assembler reports it."""
-    if not isinstance(artifact, CudaArtifact):
-        return ()
-    binary = next((b for b in artifact.binaries if b.arch == target.arch), None)
+    binary = _binary(artifact, target)
     if binary is None:
         return ()
     sass = next((code for code in codes if code.kind == "sass"), None)
@@ -140,17 +168,16 @@ def _own_lines(source: SourceMap) -> tuple[Line, ...]:
     return tuple(Line(x.text, x.span, x.calls, n) for n, x in enumerate(source.lines, 1))
 
 
-def _from(source: SourceMap, text: str, number: int | None) -> Line:
-    line = None if number is None else source.at(number)
-    if line is None:
+def _from(generated: Sequence[Line], text: str, number: int | None) -> Line:
+    if number is None or not 1 <= number <= len(generated):
         return Line(text)
-    return Line(text, line.span, line.calls, number)
+    return Line(text, generated[number - 1].span, generated[number - 1].calls, number)
 
 
-def _ptx(binary: CudaBinary, source: SourceMap, name: str) -> Code:
+def _ptx(binary: CudaBinary, generated: Sequence[Line], name: str) -> Code:
     lines = source_lines(binary.ptx, name)
     shown = [
-        _from(source, text, line if _is_instruction(text) else None)
+        _from(generated, text, line if _is_instruction(text) else None)
         for text, line in zip(binary.ptx.splitlines(), lines, strict=True)
     ]
     return Code("ptx", "ptx", tuple(shown))
@@ -166,11 +193,11 @@ def _is_instruction(text: str) -> bool:
     )
 
 
-def _sass(binary: CudaBinary, source: SourceMap, name: str) -> Code:
+def _sass(binary: Binary, source: Code, ptx: Code) -> Code:
     from tilelang.runtime.sass import disassemble
 
     try:
-        listing = disassemble(binary.cubin, name, binary.ptx)
+        listing = disassemble(binary.data, binary.file, ptx.text)
     except CompileError as error:
         (found,) = error.diagnostics
         return Code("sass", "sass", (), f"{found.message}; {found.help}")
@@ -185,7 +212,7 @@ def _sass(binary: CudaBinary, source: SourceMap, name: str) -> Code:
         lines += [Line(f"{label}:") for label in one.labels]
         predicate = f"{one.predicate} " if one.predicate else ""
         text = f"  /*{one.address:04x}*/ {predicate}{one.opcode} {one.operands}".rstrip()
-        lines.append(_from(source, text, one.line))
+        lines.append(_from(source.lines, text, one.line))
     return Code("sass", "sass", tuple(lines))
 
 

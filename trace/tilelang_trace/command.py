@@ -114,11 +114,11 @@ def _console() -> Console:
 
 def read(path: str) -> Trace:
     """A saved trace; a usage error says why a file is none."""
-    from tilelang_trace.ndjson import TraceFormatError, load
+    from tilelang_trace import load
+    from tilelang_trace.ndjson import TraceFormatError
 
     try:
-        with open(path, encoding="utf-8") as file:
-            return load(file)
+        return load(path)
     except OSError as error:
         raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
     except (TraceFormatError, UnicodeDecodeError) as error:

@@ -133,6 +133,15 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Binary:
+    """A CUDA binary whose machine code nobody has looked at. `file` is the generated source by the
+    name it was compiled under."""
+
+    file: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """What one kernel takes; sizes in bytes of a thread, shared memory of a block."""
 
@@ -198,6 +207,7 @@ class Trace:
     options: tuple[tuple[str, str], ...] = ()
     version: str = ""
     program: str = field(default="", repr=False)
+    binary: Binary | None = None
 
     @property
     def seconds(self) -> float:

@@ -21,6 +21,7 @@
     {"record": "code", "kind": "source", "language": "cuda", "note": "", "lines": [LINE]}
     {"record": "resources", "kernel": "…", "threads": 128, "registers": 90, "spills": 0,
      "stack": 0, "shared": 49152, "blocks": 2, "counts": {"mma": 64}}
+    {"record": "binary", "file": "main.cu", "data": "…"}    a cubin, compressed, in base 85
     {"record": "remark", "diagnostic": DIAGNOSTIC}         (see tilelang_diagnostics.json_format)
     {"record": "end", "failure": null or {"step": "…", "message": "…", "exception": "…",
      "code": "TL900", "within": "drop_unused"}}
@@ -37,17 +38,25 @@ before that of what is around it, which is the next one of a smaller depth; a st
 0. Its `lines` are empty where it made no program, and `start` counts from the beginning of what is
 around it. Since 1.2: `inner`, `rejected`, `places`, `depth`, `within` and `resident` of parts.
 
+A recording holds the `binary` in place of machine code and of the `counts` of `resources`; whoever
+reads it disassembles it (`columns.with_machine_code`). A layout that is drawn like an earlier one
+says the number of that record among the layouts as `like`, and has no drawing of its own. Since
+1.2, both.
+
 A reader accepts any minor version of the same major and skips records and fields it does not know.
 """
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tilelang_diagnostics import Diagnostic, Frame, Span, from_json, to_json
+from tilelang_diagnostics import Diagnostic, Frame, Span, from_json
 from tilelang_trace.model import (
+    Binary,
     Code,
     Decision,
     Failure,
@@ -60,139 +69,11 @@ from tilelang_trace.model import (
     Symbol,
     Trace,
 )
-
-SCHEMA = "tilelang-trace"
-MAJOR, MINOR = 1, 2
+from tilelang_trace.writer import MAJOR, SCHEMA, Writer
 
 
 class TraceFormatError(ValueError):
     """A file that is no trace, or one this version cannot read."""
-
-
-class Writer:
-    """Writes records as they come about; each is given to `sink` as a whole line."""
-
-    def __init__(
-        self, sink: Callable[[str], object], text_of: Callable[[str], str | None] = lambda _: None
-    ) -> None:
-        self._sink = sink
-        self._text_of = text_of
-        self._files: dict[str, int] = {}
-
-    def header(self, trace: Trace, files: Iterable[str] = ()) -> None:
-        """The first record, with what is known of the compilation at its start."""
-        self._files = {name: n for n, name in enumerate(dict.fromkeys(files))}
-        self._write({
-            "schema": SCHEMA, "major": MAJOR, "minor": MINOR, "kernel": trace.kernel,
-            "file": trace.file, "target": trace.target, "values": dict(trace.values),
-            "files": list(self._files), "options": dict(trace.options), "version": trace.version,
-        })  # fmt: skip
-
-    def source(self, name: str, text: str | None) -> None:
-        """The text of a file that spans point into."""
-        number = self._files.setdefault(name, len(self._files))
-        self._write({"record": "source", "file": number, "name": name, "text": text})
-
-    def program(self, data: str) -> None:
-        """What a replay starts from."""
-        self._write({"record": "program", "data": data})
-
-    def begin(self, name: str, depth: int = 0) -> None:
-        """A pass that has begun, inside of `depth` others."""
-        self._write({"record": "begin", "name": name, "depth": depth})
-
-    def inner(self, inner: Inner, depth: int) -> None:
-        """What has ended inside of `depth` others; what was inside of it is written already."""
-        self._write({
-            "record": "inner", "name": inner.name, "depth": depth, "seconds": inner.seconds,
-            "start": inner.start, "resident": inner.resident,
-            "lines": [self._line(line) for line in inner.lines],
-        })  # fmt: skip
-
-    def within(self, inner: Iterable[Inner], depth: int = 1) -> None:
-        """All of a tree, as it would have been written while it ran."""
-        for one in inner:
-            self.within(one.inner, depth + 1)
-            self.inner(one, depth)
-
-    def step(self, step: Step) -> None:
-        """The program after a pass."""
-        self._write({
-            "record": "step", "name": step.name, "reason": step.reason, "seconds": step.seconds,
-            "phase": step.phase, "attempt": step.attempt, "resident": step.resident,
-            "lines": [self._line(line) for line in step.lines],
-            "decisions": [
-                {"kind": d.kind, "text": d.text, "why": d.why, "span": self._place(d.span),
-                 "rejected": [list(r) for r in d.rejected],
-                 "places": [[self._place(span), text] for span, text in d.places]}
-                for d in step.decisions
-            ],
-            "remarks": [to_json(d) for d in step.remarks],
-            "symbols": [
-                {"name": s.name, "scope": s.scope, "dtype": s.dtype, "shape": list(s.shape),
-                 "said": dict(s.said), "span": self._place(s.span)}
-                for s in step.symbols
-            ],
-        })  # fmt: skip
-
-    def part(self, part: Part) -> None:
-        """A part that has ended."""
-        self._write({"record": "part", "name": part.name, "seconds": part.seconds,
-                     "phase": part.phase, "position": part.position,
-                     "resident": part.resident})  # fmt: skip
-
-    def layout(self, shot: LayoutShot) -> None:
-        """A layout that was chosen."""
-        self._write({
-            "record": "layout", "name": shot.name, "kind": shot.kind, "shape": list(shot.shape),
-            "dtype": shot.dtype, "short": shot.short, "why": shot.why,
-            "span": self._place(shot.span), "drawing": shot.drawing, "cost": shot.cost,
-        })  # fmt: skip
-
-    def code(self, code: Code) -> None:
-        """The kernel in a language below the IR."""
-        self._write({"record": "code", "kind": code.kind, "language": code.language,
-                     "note": code.note, "lines": [self._line(x) for x in code.lines]})  # fmt: skip
-
-    def resources(self, used: Resources) -> None:
-        """What a kernel takes."""
-        self._write({
-            "record": "resources", "kernel": used.kernel, "threads": used.threads,
-            "registers": used.registers, "spills": used.spills, "stack": used.stack,
-            "shared": used.shared, "blocks": used.blocks, "counts": dict(used.counts),
-        })  # fmt: skip
-
-    def remark(self, found: Diagnostic) -> None:
-        """What the compiler found worth telling."""
-        self._write({"record": "remark", "diagnostic": to_json(found)})
-
-    def end(self, failure: Failure | None) -> None:
-        """The last record."""
-        ended = None if failure is None else {
-            "step": failure.step, "message": failure.message, "exception": failure.exception,
-            "code": failure.code, "within": failure.within,
-        }  # fmt: skip
-        self._write({"record": "end", "failure": ended})
-
-    def _line(self, line: Line) -> list[Any]:
-        out = [line.text, *(self._place(line.span) or ())]
-        more: dict[str, Any] = {}
-        if line.calls:
-            more["calls"] = [[f.function, *(self._place(f.span) or ())] for f in line.calls]
-        if line.origin is not None:
-            more["origin"] = line.origin
-        return [*out, more] if more else out
-
-    def _place(self, span: Span | None) -> list[int] | None:
-        if span is None:
-            return None
-        if span.file not in self._files:
-            self.source(span.file, self._text_of(span.file))
-        number = self._files[span.file]
-        return [number, span.line, span.column, span.end_line, span.end_column]
-
-    def _write(self, record: Mapping[str, Any]) -> None:
-        self._sink(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 def dump(trace: Trace) -> Iterator[str]:
@@ -216,6 +97,8 @@ def dump(trace: Trace) -> Iterator[str]:
         writer.code(code)
     for used in trace.resources:
         writer.resources(used)
+    if trace.binary is not None:
+        writer.binary(trace.binary)
     for remark in trace.remarks:
         writer.remark(remark)
     if trace.failure is not None:
@@ -238,7 +121,7 @@ def load(lines: Iterable[str]) -> Trace:
         )
     try:
         return _Reader(header).read(records)
-    except (KeyError, TypeError, IndexError, ValueError) as error:
+    except (KeyError, TypeError, IndexError, ValueError, zlib.error) as error:
         if isinstance(error, TraceFormatError):
             raise
         raise TraceFormatError(f"a damaged trace: {type(error).__name__}: {error}") from error
@@ -256,6 +139,7 @@ class _Reader:
         self.layouts: list[LayoutShot] = []
         self.remarks: list[Diagnostic] = []
         self.program = ""
+        self.binary: Binary | None = None
         self.running: list[str] = []
         self._inner: list[tuple[int, Inner]] = []  # what waits for what is around it
 
@@ -275,6 +159,7 @@ class _Reader:
             tuple(header["values"].items()), tuple(self.sources), tuple(self.remarks), failure,
             tuple(self.parts), tuple(self.codes), tuple(self.resources), tuple(self.layouts),
             tuple(header.get("options", {}).items()), header.get("version", ""), self.program,
+            self.binary,
         )  # fmt: skip
 
     def _record(self, record: Mapping[str, Any]) -> None:
@@ -306,10 +191,16 @@ class _Reader:
                 shown = tuple(self._line(x) for x in record["lines"])
                 self.codes.append(Code(record["kind"], record["language"], shown, record["note"]))
             case "layout":
+                like = record.get("like")
+                drawing = record["drawing"] if like is None else self.layouts[like].drawing
                 self.layouts.append(LayoutShot(
                     record["name"], record["kind"], tuple(record["shape"]), record["dtype"],
-                    record["short"], record["why"], self._place(record["span"]),
-                    record["drawing"], record["cost"]))  # fmt: skip
+                    record["short"], record["why"], self._place(record["span"]), drawing,
+                    record["cost"]))  # fmt: skip
+            case "binary":
+                self.binary = Binary(
+                    record["file"], zlib.decompress(base64.b85decode(record["data"]))
+                )
             case "resources":
                 self.resources.append(Resources(
                     record["kernel"], record["threads"], record["registers"], record["spills"],

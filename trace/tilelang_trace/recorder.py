@@ -17,9 +17,16 @@ from tilelang.runtime.crash import guarded
 from tilelang.target import Target
 from tilelang.version import VERSION
 from tilelang_diagnostics import CompileError, Diagnostic, Severity, SourceMap
-from tilelang_trace.columns import columns_of, layout_shots, resources_of, source_alone
+from tilelang_trace.columns import (
+    binary_of,
+    columns_of,
+    layout_shots,
+    resources_of,
+    source_alone,
+)
 from tilelang_trace.decisions import Decisions
 from tilelang_trace.model import (
+    Binary,
     Code,
     Failure,
     Inner,
@@ -31,11 +38,11 @@ from tilelang_trace.model import (
     Symbol,
     Trace,
 )
-from tilelang_trace.ndjson import Writer
 from tilelang_trace.phases import phase_of
 from tilelang_trace.programs import ProgramText
 from tilelang_trace.replay import pack
 from tilelang_trace.symbols import SymbolTable
+from tilelang_trace.writer import Writer
 
 if TYPE_CHECKING:
     from tilelang.cli.specialise import Specialised
@@ -59,7 +66,8 @@ class Recorder:
     """A `tilelang.watching.Watch` that keeps the text of every stage, and streams it to `sink`.
 
     Printing costs more than most passes, and is not part of any step's time. `first` is the name
-    of the step that the pipeline begins with, and what it is.
+    of the step that the pipeline begins with, and what it is. Without `disassembled` the trace
+    keeps a binary in place of machine code.
     """
 
     def __init__(
@@ -73,6 +81,7 @@ class Recorder:
         values: Mapping[str, str] | None = None,
         code: bool = True,
         first: tuple[str, str] = (FIRST, "what the front end understood"),
+        disassembled: bool = True,
     ) -> None:
         self.steps: list[Step] = []
         self.parts: list[Part] = []
@@ -85,6 +94,8 @@ class Recorder:
         self.spent = 0.0  # by the recording itself
         self._code, self._first = code, first
         self._closed = False
+        self._disassembled = disassembled
+        self._binary: Binary | None = None
         self._function, self._target, self._options = function, target, options
         self._sources = SourceMap()
         self._program = pack(function, target, options)
@@ -118,6 +129,7 @@ class Recorder:
             self._head, steps=tuple(self.steps), sources=self._texts(),
             remarks=tuple(self.remarks), failure=self.failure, parts=tuple(self.parts),
             codes=tuple(self.codes), resources=tuple(self.resources), layouts=tuple(self.layouts),
+            binary=self._binary,
         )  # fmt: skip
 
     # --- passes ---
@@ -170,20 +182,20 @@ class Recorder:
     def finished(self, artifact: Any, diagnostics: Sequence[Any]) -> None:
         """Part of the watch protocol."""
         started = time.perf_counter()
-        if self._code:
+        if self._code and self._disassembled:
             self._begin("disassemble")
             with listening([self]):
-                codes = columns_of(artifact, self._target, self._printed[0])
-            self._keep(self.codes, codes, lambda w, x: w.code(x))
-            self._keep(
-                self.resources, resources_of(artifact, self._target, codes),
-                lambda w, x: w.resources(x),
-            )  # fmt: skip
+                self._show_columns(artifact)
             inner, recording = self._end()
             self._part(Part(
                 "disassemble", time.perf_counter() - started - recording, phase_of("disassemble"),
                 len(self.steps), _resident(), inner,
             ))  # fmt: skip
+        elif self._code:
+            self._show_columns(artifact)
+            self._binary = binary_of(artifact, self._target)
+            if self._writer is not None and self._binary is not None:
+                self._writer.binary(self._binary)
         self.close(tuple(diagnostics))
         self.spent += time.perf_counter() - started
 
@@ -205,6 +217,12 @@ class Recorder:
             tuple(outer.inner),
         )  # fmt: skip
         self.close(tuple(found))
+
+    def _show_columns(self, artifact: Any) -> None:
+        codes = columns_of(artifact, self._target, self._printed[0], self._disassembled)
+        self._keep(self.codes, codes, lambda w, x: w.code(x))
+        used = resources_of(artifact, self._target, codes)
+        self._keep(self.resources, used, lambda w, x: w.resources(x))
 
     def _show_source(self, why: Sequence[Diagnostic]) -> None:
         note = why[0].message if why else ""

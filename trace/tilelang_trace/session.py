@@ -24,6 +24,7 @@ from tilelang import watching
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.target import Target
+from tilelang_trace.columns import with_machine_code
 from tilelang_trace.model import Trace
 from tilelang_trace.ndjson import dump
 from tilelang_trace.recorder import Recorder
@@ -39,17 +40,25 @@ class Recording:
     def __init__(self, folder: Path | None = None, code: bool = True) -> None:
         self._folder, self._code = folder, code
         self._recorders: list[Recorder] = []
+        self._shown: dict[int, Trace] = {}  # by recorder, once somebody has looked
         self.files: list[Path] = []
 
     @property
     def traces(self) -> tuple[Trace, ...]:
         """One a compilation, in their order."""
-        return tuple(recorder.trace for recorder in self._recorders)
+        return tuple(map(self._trace_of, self._recorders))
 
     @property
     def trace(self) -> Trace:
         """The last one; IndexError if nothing was compiled."""
-        return self._recorders[-1].trace
+        return self._trace_of(self._recorders[-1])
+
+    def _trace_of(self, recorder: Recorder) -> Trace:
+        if not recorder.is_closed:
+            return recorder.trace
+        if id(recorder) not in self._shown:
+            self._shown[id(recorder)] = with_machine_code(recorder.trace)
+        return self._shown[id(recorder)]
 
     def start(self, function: Function, target: Target, options: CompileOptions) -> Recorder:
         """A watcher: called for each compilation."""
@@ -58,7 +67,7 @@ class Recording:
             path, file = _new_file(self._folder, function.name, str(target))
             self.files.append(path)
             sink = _flushing(file)
-        recorder = Recorder(function, target, options, sink, code=self._code)
+        recorder = Recorder(function, target, options, sink, code=self._code, disassembled=False)
         if self._folder is None:
             self._recorders.append(recorder)
         return recorder
@@ -79,7 +88,8 @@ def record(folder: str | Path | None = None, *, code: bool = True) -> Iterator[R
     """Record every compilation inside.
 
     With a folder each goes to a file of its own as it happens, and nothing is kept in memory.
-    `code`: also show machine code, for which the disassembler runs.
+    `code`: keep what is below the IR too: generated source, PTX and the binary, of which whoever
+    looks at the trace sees the machine code.
     """
     recording = Recording(None if folder is None else Path(folder), code)
     watcher = recording.start
