@@ -25,11 +25,12 @@ from tilelang_lint.engine import (
 from tilelang_lint.rules import Subject
 from tilelang_lint.selection import Selection
 from tilelang_lsp.assembly import Head, Parts, Reading
+from tilelang_lsp.depends import Statements
 from tilelang_lsp.followed import modules_of, own_findings
 from tilelang_lsp.model import Analysis
 from tilelang_lsp.options import Options
 from tilelang_lsp.parsing import Parser
-from tilelang_lsp.parts import File, Layout, tops_of
+from tilelang_lsp.parts import File, tops_of
 from tilelang_lsp.recovery import Recovered, recover
 
 MOST_FILES = 16  # whose last version is kept
@@ -76,12 +77,12 @@ class Analyser:
                 return Head(problems, complete=False), {}
             lines = recovered.text.split("\n")
             source = SourceFile(path, recovered.text, recovered.tree, lines)
-        layout = Layout.of(source.tree, source.text)
+        statements = Statements.of(source.tree, source.text)
         known = self._known.get(path)
-        changed = None if known is None else known.changed(layout, options)
+        changed = None if known is None else known.changed(statements, options)
         subject = _read(source, options, changed)
         kept = known.parts if changed is not None and known is not None else ()
-        file = File.of(subject, layout, options, source.tree, tuple(kept))
+        file = File.of(subject, statements, options, source.tree, tuple(kept))
         if changed is not None and known is not None and not subject.failures:
             file = known.updated(file, changed)
         file = replace(file, tops=tops_of(source, known.tops if known is not None else {}))
@@ -120,7 +121,8 @@ def _head(
         tuple(node for top in tops for node in top.definitions),
         tuple(dict.fromkeys(alias for top in tops for alias in top.imports.aliases)),
         tuple(dict(pair for top in tops for pair in top.imports.imported).items()),
-        file.layout.starts,
+        file.statements.starts,
+        tuple((name, file.statements.digest(name)) for name in file.parts),
     )
 
 

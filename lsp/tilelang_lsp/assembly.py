@@ -23,13 +23,15 @@ MOST_FILES = 16  # whose parts are remembered
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What an analysis says beside its parts; `outline` is without what is in kernels."""
+    """What an analysis says beside its parts; `outline` is without what is in kernels;
+    `digests` are those of all texts that each part depends on."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     outline: tuple[Outline, ...] = ()
     aliases: tuple[str, ...] = ()
     imported: tuple[tuple[str, str], ...] = ()
     tops: Tops = ()
+    digests: tuple[tuple[str, str], ...] = ()
     complete: bool = True
 
 

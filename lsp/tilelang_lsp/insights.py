@@ -1,7 +1,7 @@
 """What do layouts and lowering say about the open files? Kept by the text they hold for.
 
-The insight into a kernel holds for its own text and for all that is no kernel in its file: editing
-one kernel leaves those of the others standing. Until a changed kernel has been looked into again,
+The insight into a kernel holds for the texts that it depends on (`depends.py`): editing one kernel
+leaves those of the others standing. Until a changed kernel has been looked into again,
 what was known of it moves along with the edits.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilelang_diagnostics import Diagnostic
-from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.assembly import Reading
 from tilelang_lsp.edits import Change, move_budgets, move_diagnostics, move_facts
 from tilelang_lsp.model import Fact, Insight, Kernel
@@ -35,22 +34,12 @@ def keys_of(kernels: Iterable[Kernel]) -> dict[Key, Kernel]:
 
 def digests(reading: Reading, options: Options) -> dict[Key, str]:
     """For each kernel, what its insight depends on."""
-    lines = split_lines(reading.text)
-    kernels = reading.kernels
-    owners = {kernel.owner for kernel in kernels}
-    own: dict[str, str] = {}
-    rest = list(lines)
-    for top in reading.head.outline:
-        if top.name in owners:
-            first, last = top.whole.line - 1, top.whole.end_line
-            own[top.name] = own.get(top.name, "") + "\n".join(lines[first:last])
-            rest[first:last] = [""] * (last - first)
-    around = "\n".join(line for line in rest if line.strip())
+    texts = dict(reading.head.digests)
     settings = repr((sorted(options.values.items(), key=str), options.targets,
                      sorted(options.project.items(), key=str), options.imports.keys))  # fmt: skip
     return {
-        key: _hash(own.get(kernel.owner, ""), key, around, settings, reading.path)
-        for key, kernel in keys_of(kernels).items()
+        key: _hash(texts[kernel.owner], key, settings, reading.path)
+        for key, kernel in keys_of(reading.kernels).items()
     }
 
 

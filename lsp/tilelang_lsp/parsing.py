@@ -67,7 +67,7 @@ def _pieces(known: _Version, lines: tuple[str, ...]) -> _Pieces | None:
     if head == len(old) == len(lines):
         return known.ends, known.nodes
     first = bisect_left(known.ends, head + 1)  # the first piece that an edit touched
-    if first == len(known.ends) or head < _first_line(known.nodes[first][0]):
+    if first == len(known.ends) or head < first_line(known.nodes[first][0]):
         first -= 1  # what is indented or says `else` belongs to the piece before
     if first < 1:
         return None
@@ -106,7 +106,7 @@ def _cut(lines: tuple[str, ...], body: list[ast.stmt], begin: int = 0) -> _Piece
     nodes: list[list[ast.stmt]] = []
     for node in body:
         end = node.end_lineno or node.lineno
-        if ends and (_first_line(node) <= ends[-1] or lines[ends[-1] - 1].endswith("\\")):
+        if ends and (first_line(node) <= ends[-1] or lines[ends[-1] - 1].endswith("\\")):
             ends[-1] = end
             nodes[-1].append(node)
         else:
@@ -118,7 +118,8 @@ def _cut(lines: tuple[str, ...], body: list[ast.stmt], begin: int = 0) -> _Piece
     return tuple(ends), tuple(tuple(piece) for piece in nodes)
 
 
-def _first_line(node: ast.stmt) -> int:
+def first_line(node: ast.stmt) -> int:
+    """The line that a statement begins on, its decorators included."""
     lines: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
     return min([node.lineno, *lines])
 

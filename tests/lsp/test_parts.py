@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import random
 from dataclasses import replace
 
 import pytest
 
 from benchmarks.lsp import eight_kernels, session
 from tests.lsp.asking import PATH
+from tests.lsp.rpc_client import ROOT
 from tests.support.markers import kernel_text
 from tilelang_diagnostics import Span
 from tilelang_lsp import analysis as module
@@ -40,6 +42,15 @@ TWO = kernel_text("""
             t = T.alloc_shared((BLOCK,), "float32")
             double(B)
             T.copy(missing, t)
+
+    def reference(a):
+        return a + 1
+
+    def use(x):
+        second(x)
+
+    if __name__ == "__main__":
+        first(3)
 """)
 
 
@@ -75,10 +86,24 @@ def after(before: str, now: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, 
         ("double(A)", "double(A", ("first",)),
         ("T.copy(missing, t)", "", ("second",)),
         ("# before the first", "\n\n\n# before the first", ()),
-        ("# before the first", "# before it", None),
+        ("# before the first", "# before it", ()),
+        ("# before the first", "# tilelang: set n=3", None),
         ("BLOCK = 32", "BLOCK = 16", None),
-        ("x[0] * 2", "x[0] * 3", None),
-        ("x[0] = x", "\n    x[0] = x", None),
+        ("x[0] * 2", "x[0] * 3", ("double", "first", "second")),
+        ("x[0] = x", "\n    x[0] = x", ("double", "first", "second")),
+        ("def double(x)", "def double(x, y=1)", None),
+        ("return a + 1", "return a + 2", ("reference",)),
+        ("return a + 1", "return second(1)", ("second", "reference")),
+        (
+            "return a + 1",
+            "@T.prim_func\n    def third(A: T.Tensor((4,), 'int8')):\n        pass",
+            ("reference",),
+        ),
+        ("second(x)", "second(x + 1)", ("second", "use")),
+        ("second(x)", "reference(x)", ("second", "use")),
+        ("second(x)", "p.add_argument('--n', default=3)", None),
+        ("first(3)", "first(4)", ("first",)),
+        ("first(3)", "first(4", ("first",)),
         ("def second", "def third", None),
         ("BLOCK = 32", "BLOCK = 32\nMORE = 1", None),
     ],
@@ -107,6 +132,24 @@ def test_a_typing_session_gives_what_reading_everything_gives(full: bool) -> Non
         found = analyser.analyse(now, PATH, Options()).analysis
         if number % step == 0:
             assert normal(found) == normal(analyse(now, PATH)), number
+
+
+def test_edits_anywhere_give_what_reading_everything_gives(full: bool) -> None:
+    """In host code, in what kernels call, between statements: what depends on them is read again."""
+    rng, more = (
+        random.Random(20261130),
+        ("(", "\n", " ", "#", "x", "1", "T.", "def ", "\n    ", '"'),
+    )
+    for path in sorted((ROOT / "examples").glob("*.py"))[:: 1 if full else 5]:
+        text = path.read_text()
+        analyser = Analyser()
+        analyser.analyse(text, PATH, Options())
+        for number in range(60 if full else 12):
+            at = rng.randrange(len(text))
+            now = text[:at] + rng.choice(more) + text[at + rng.randrange(3) :]
+            found = analyser.analyse(now, PATH, Options()).analysis
+            assert normal(found) == normal(analyse(now, PATH)), (path.name, number, at)
+            text = now if number % 3 else text
 
 
 def test_hints_and_messages_in_parts_are_those_of_everything(full: bool) -> None:

@@ -110,5 +110,7 @@ def describe(value: Any) -> str:
             return f"= {value!r}"
         case tuple() | list():
             return f"{len(value)} values"
+        case _ if kind_of(value) == "function":
+            return ""  # its definition says more than its class
         case _:
             return type(value).__name__
