@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.names import Binding, Mention, NamedCall, Names, Origin, covers, place
+from tilelang_lsp.names import Binding, Chain, Mention, NamedCall, Names, Origin, covers, place
 from tilelang_lsp.workspace import Workspace, read_names
 
 # Methods of a kernel that take the arguments of its function (`runtime/jit.py`).
@@ -83,7 +83,7 @@ class Crossing:
         for chain in names.chains:
             for number, span in enumerate(chain.attributes):
                 if covers(span, line, column):
-                    meant = self.attribute(names, chain.root, chain.names[: number + 1])
+                    meant = self.attribute(names, chain, number)
                     return Found(span, chain.names[number], self._first(meant))
         for call in names.calls:
             for word, span in call.keywords:
@@ -182,13 +182,11 @@ class Crossing:
 
     def functions_of(self, parameter: Binding) -> Iterator[Binding]:
         """The function whose parameter a binding is, if that can be given by name."""
-        names = self.names(parameter.path)
-        if names is None or parameter.kind != "parameter":
-            return
-        for scope in names.scopes:
-            for binding in scope.bindings.values():
-                if binding.inner is parameter.scope and parameter.name in binding.parameters:
-                    yield binding
+        scope = parameter.scope
+        function = None if scope.parent is None else scope.parent.bindings.get(scope.name)
+        if parameter.kind == "parameter" and function is not None:
+            if parameter.name in function.parameters:
+                yield function
 
     def keywords(self, function: Binding, parameter: str) -> Iterator[Span]:
         """`parameter=` in the calls of a function, in all files."""
@@ -203,11 +201,13 @@ class Crossing:
         """The function that a call names, wherever it is defined."""
         return self._called(names, call.function, call.name)
 
-    def attribute(self, names: Names, root: Span, parts: tuple[str, ...]) -> list[Meaning]:
-        """What `root.a.b` may be, where `root` is a module."""
-        binding = names.of(root)
+    def attribute(self, names: Names, chain: Chain, number: int) -> list[Meaning]:
+        """What an attribute of `root.a.b` may be, where `root` is a module."""
+        binding = names.of(chain.root)
         found: list[Meaning] = [] if binding is None else [binding]
-        for part in parts:
+        if binding is None or binding.scope is names.module:
+            found += self.starred(names, chain.name)
+        for part in chain.names[: number + 1]:
             modules = [m for one in found for m in self.all_of(one).values()
                        if isinstance(m, ModuleFile)]  # fmt: skip
             members = (self.member(module.path, part) for module in modules)
@@ -222,9 +222,13 @@ class Crossing:
         return self.member(file, origin.name) if origin.name else ModuleFile(file)
 
     def starred(self, names: Names, name: str) -> list[Meaning]:
-        """What a name is that a file binds nowhere, but may have by `import *`."""
-        found = self._bound(names.path, name, set()) if names.stars else None
-        return [] if found is None else [found]
+        """What a name of a file may be by `import *`, what counts in the end first."""
+        found: dict[object, Meaning] = {}
+        for star in reversed(names.stars):
+            meant = self._by_star(names, star, name, {names.path})
+            if meant is not None:
+                found.setdefault(_key(meant), meant)
+        return list(found.values())
 
     def leads(self, meant: Iterable[Meaning], root: Binding) -> bool:
         """Whether one of some meanings leads to a binding."""
@@ -245,7 +249,7 @@ class Crossing:
         for chain in names.chains:
             for number, name in enumerate(chain.names):
                 if (words is None or name in words) and self.leads(
-                    self.attribute(names, chain.root, chain.names[: number + 1]), root
+                    self.attribute(names, chain, number), root
                 ):
                     yield chain.attributes[number]
         for mention in (*names.mentions, *_exports(names)):
@@ -275,17 +279,14 @@ class Crossing:
         seen.add(path)
         if names is None:
             return None
-        found = names.module.bindings.get(name)
-        if found is not None:
-            return found
-        for star in reversed(names.stars):  # the last one counts
-            file = self.workspace.modules.find(star.module, star.level, path)
-            other = None if file is None or file in seen else self.names(file)
-            if other is not None and other.gives(name):
-                found = self._bound(other.path, name, seen)
-                if found is not None:
-                    return found
-        return None
+        own = names.module.bindings.get(name)
+        by_star = (self._by_star(names, star, name, seen) for star in reversed(names.stars))
+        return own or next((found for found in by_star if found is not None), None)
+
+    def _by_star(self, names: Names, star: Origin, name: str, seen: set[str]) -> Binding | None:
+        file = self.workspace.modules.find(star.module, star.level, names.path)
+        other = None if file is None or file in seen else self.names(file)
+        return self._bound(other.path, name, seen) if other and other.gives(name) else None
 
     def _mentioned(self, names: Names, mention: Mention) -> list[Meaning]:
         if mention.origin.module == "" and mention.origin.level == 0:  # a name of `__all__`
@@ -302,7 +303,7 @@ class Crossing:
             meant: list[Meaning] = [binding]
         elif part is not None:
             chain, number = part
-            meant = self.attribute(names, chain.root, chain.names[: number + 1])
+            meant = self.attribute(names, chain, number)
         else:
             meant = self.starred(names, name)
         end = self._first(meant)[-1:]

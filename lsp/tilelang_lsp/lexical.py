@@ -12,6 +12,7 @@ import ast
 import re
 import unicodedata
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tilelang_diagnostics import Span
@@ -79,6 +80,8 @@ class _Reader:
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 self._comprehension(node, scope)
             case ast.Name(id=name, ctx=ast.Load()):
+                if scope.kind == "class" and name not in scope.bindings and scope.parent:
+                    scope = scope.parent  # a class has a name from where it is bound
                 self.loads.append((name, self._span(node, len(name)), scope))
             case ast.Name(id=name):
                 self._bind(scope, name, self._span(node, len(name)))
@@ -102,7 +105,7 @@ class _Reader:
             case _:
                 self._named_part(node, scope)
                 self._exports(node, scope)
-                for child in ast.iter_child_nodes(node):
+                for child in _as_evaluated(node):
                     self.visit(child, scope)
 
     def _named_part(self, node: ast.AST, scope: Scope) -> None:
@@ -173,7 +176,7 @@ class _Reader:
         binding = self._bind(scope, node.name, span, _function_kind(node))
         inner = self._scope("function", node.name, scope, node)
         said = node.args
-        binding.parameters = tuple(a.arg for a in (*said.args, *said.kwonlyargs))
+        binding.parameters += tuple(a.arg for a in (*said.args, *said.kwonlyargs))
         binding.inner, binding.whole = inner, self._whole(node)
         self._arguments(said, scope, inner)
         if node.returns is not None:
@@ -264,7 +267,8 @@ class _Reader:
         self.visit(base, scope)
         if isinstance(base, ast.Name):
             root = self._span(base, len(base.id))
-            self.names.chains.append(Chain(root, tuple(parts[::-1]), tuple(names[::-1]), scope))
+            spans, attributes = tuple(parts[::-1]), tuple(names[::-1])
+            self.names.chains.append(Chain(root, base.id, spans, attributes, scope))
 
     def _call(self, node: ast.Call, scope: Scope) -> None:
         for child in ast.iter_child_nodes(node):
@@ -304,6 +308,7 @@ class _Reader:
         elif origin is not None and (origin, renamed) not in known.origins:
             known.others.append((origin, renamed))
         known.bound.append(span)
+        known.imported += origin is not None
         return known
 
     def _home(self, scope: Scope, name: str) -> Scope:
@@ -359,6 +364,19 @@ class _Reader:
         if text.isascii():
             return byte_offset + 1
         return len(text.encode()[:byte_offset].decode(errors="replace")) + 1
+
+
+def _as_evaluated(node: ast.AST) -> Iterable[ast.AST]:
+    """The parts of a node, what is bound after that which it is bound to."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return (value, *targets)
+        case ast.AnnAssign(target=target, annotation=annotation, value=ast.expr() as value):
+            return (annotation, value, target)
+        case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
+            return (iterated, target, *body, *orelse)
+        case _:
+            return ast.iter_child_nodes(node)
 
 
 def _function_kind(node: ast.FunctionDef | ast.AsyncFunctionDef) -> BindingKind:

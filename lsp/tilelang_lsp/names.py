@@ -66,6 +66,7 @@ class Binding:
 
     `parameters` are those of a function that may be given by name; `others` are what further
     imports bind it to, as in `try: … except ImportError: …`, and whether those rename it.
+    `imported` counts the places of `bound` that are imports.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Binding:
     origin: Origin | None = None
     renamed: bool = False  # by `as`
     others: list[tuple[Origin, bool]] = field(default_factory=list)
+    imported: int = 0
     whole: Span | None = None
     parameters: tuple[str, ...] = ()
     inner: Scope | None = None  # of a function
@@ -98,6 +100,11 @@ class Binding:
             yield from self.others
 
     @property
+    def sources(self) -> int:
+        """How many things it may be: one for each of its imports, one for all that is no import."""
+        return len([*self.origins]) + (len(self.bound) > self.imported)
+
+    @property
     def places(self) -> list[Span]:
         """Bindings and uses in order."""
         return sorted({*self.bound, *self.uses}, key=place)
@@ -108,6 +115,7 @@ class Chain:
     """`root.a.b`: the name it begins with, and the place of each attribute."""
 
     root: Span
+    name: str
     attributes: tuple[Span, ...]
     names: tuple[str, ...]
     scope: Scope

@@ -2,8 +2,8 @@
 
 A macro, kernel, helper or constant gets its new name in every file of the workspace, and with a
 parameter the arguments that are given by its name. Refused is what is no name of the author's:
-names of the language, of modules that lie elsewhere, and of files outside the workspace; and a name
-that would come to mean something else.
+names of the language, of modules that lie elsewhere, and of files outside the workspace; a name
+that is not renamed everywhere (`several.py`); and one that would come to mean something else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.navigation import crossing
 from tilelang_lsp.module_files import OURS
 from tilelang_lsp.names import Binding, Names, Scope
+from tilelang_lsp.several import several
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def rename(request: Request) -> Renaming | None:
     root = _root(found)
     assert isinstance(root, Binding)  # modules are refused
     kept = [s for s in across.references(root) if _named(across, s) == root.name]
-    refused = _outside(across, kept) or _broken(across, root) or _of_another(across, root, kept)
+    refused = _outside(across, kept) or _broken(across, root) or several(across, root, kept)
     if not refused and new != root.name:
         refused = _clash(across, root, kept, new)
     return Renaming((), refused) if refused else Renaming(tuple(Edit(s, new) for s in kept))
@@ -136,24 +137,6 @@ def _broken(across: Crossing, root: Binding) -> str:
     return ""
 
 
-def _of_another(across: Crossing, root: Binding, places: list[Span]) -> str:
-    """The refusal for a name that an import may also take from where it is not renamed."""
-    at = {(s.file, s.line, s.column) for s in places}
-    for path in dict.fromkeys(s.file for s in places):
-        names = across.names(path)
-        scopes = () if names is None else names.scopes
-        for binding in [b for scope in scopes if (b := scope.bindings.get(root.name))]:
-            if not any((s.file, s.line, s.column) in at for s in binding.bound):
-                continue
-            assert names is not None  # it has scopes
-            for origin, renamed in binding.origins:
-                meant = None if renamed else across.origin(names, origin)
-                if not renamed and (meant is None or not across.leads([meant], root)):
-                    module = "." * origin.level + (origin.module or origin.name)
-                    return f"`{root.name}` of {_file(path)} may also be that of `{module}`"
-    return ""
-
-
 def _named(across: Crossing, span: Span) -> str:
     """The name that stands in a place, as Python compares names."""
     return unicodedata.normalize("NFKC", across.said(span))
@@ -167,7 +150,8 @@ def _clash(across: Crossing, root: Binding, places: list[Span], new: str) -> str
             continue
         here = [s for s in places if s.file == path]
         for scope in _scopes_renamed(names, root, here):
-            if new in scope.bindings:
+            by_star = scope is names.module and across.starred(names, new)
+            if new in scope.bindings or by_star:
                 return f"`{new}` is another name of `{scope.name or _file(path)}` already"
             said = _captured(names, scope, here, new) or _taken(names, scope, new)
             if said:
@@ -176,6 +160,8 @@ def _clash(across: Crossing, root: Binding, places: list[Span], new: str) -> str
         for path in across.workspace.holding({new}):
             names = across.names(path)
             if names is not None and across.leads(across.starred(names, root.name), root):
+                if new in names.module.bindings:
+                    return f"`{new}` is another name of `{_file(path)}` already"
                 said = _taken(names, names.module, new)
                 if said:
                     return f"{said}{_where(across, path)}"

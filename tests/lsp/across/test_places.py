@@ -338,6 +338,30 @@ IMPORTED = {
 
         y = BLOCK
         """,
+    "a class that has a name from around": """
+        -- ops.py --
+        BLOCK = 64
+        ^^^^^ def
+        -- main.py --
+        from ops import BLOCK
+                        ^^^^^ use
+
+        class Config:
+            BLOCK = BLOCK // 2
+                    ^^^^^ use
+            HALF = BLOCK
+        """,
+    "an attribute of a module that `import *` brings": """
+        -- ops.py --
+        BLOCK = 64
+        ^^^^^ def
+        -- api.py --
+        import ops as o
+        -- main.py --
+        from api import *
+        y = o.BLOCK
+              ^^^^^ use
+        """,
     "files that import each other": """
         -- one.py --
         from two import half

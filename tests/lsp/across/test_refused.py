@@ -251,6 +251,74 @@ REFUSED = {
         "twice",
         "`double` of main.py may also be that of `ops`",
     ),
+    "a name of one of two modules": (
+        f"""
+        {OPS}
+        -- main.py --
+        try:
+            import fast_lib as ops
+        except ImportError:
+            import ops
+        ops.dou$0ble(2)
+        """,
+        "twice",
+        "`ops` of main.py may be several modules",
+    ),
+    "a name by `import *` that is defined, too": (
+        f"""
+        {OPS}
+        -- other.py --
+        from ops import *
+        if double(2) > 3:
+            def double(x): return x
+        -- main.py --
+        from ops import dou$0ble
+        """,
+        "twice",
+        "`double` of other.py may also be that of `ops`",
+    ),
+    "a name that two `import *` bring": (
+        f"""
+        {OPS}
+        -- more.py --
+        def double(x): return x
+        -- other.py --
+        from ops import *
+        from more import *
+        double(2)
+        -- main.py --
+        from ops import dou$0ble
+        """,
+        "twice",
+        "`double` of other.py may also be that of `ops`",
+    ),
+    "a parameter of a function that is defined twice": (
+        """
+        -- main.py --
+        if True:
+            def scale(x, b$0y): return x * by
+        else:
+            def scale(x, by): return x
+        scale(2, by=3)
+        """,
+        "factor",
+        "`scale` of main.py is bound several times",
+    ),
+    "a parameter of a function that may be another": (
+        """
+        -- ops.py --
+        def scale(x, by): return x * by
+        -- compat.py --
+        from ops import scale as scaled
+        def scaled(x, by): return x
+        scaled(2, by=3)
+        -- main.py --
+        from ops import scale
+        scale(2, b$0y=3)
+        """,
+        "factor",
+        "`scaled` of compat.py is bound several times",
+    ),
     "a line that cannot be read": (
         """
         -- ops.py --
