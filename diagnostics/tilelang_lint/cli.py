@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
 from tilelang.cli.arguments import set_option, target_option
 from tilelang_diagnostics import Diagnostic, Severity, SourceMap
-from tilelang_lint.selection import Selection, selector_problem
+from tilelang_lint.selection import selector_problem
 
+_NO_TARGET = "no target is given (--target, or `target` of [tool.tilelang])"
 EXIT_CLEAN, EXIT_FOUND, EXIT_INTERNAL = 0, 1, 3
 
 _EPILOG = """\b
@@ -86,31 +85,42 @@ def command(
     file's calls with constants, or their defaults; a dimension that none of the first three names
     stays open, so that what is found holds for every size.
 
-    With --target also what that target lacks. Nothing is compiled: what only lowering knows, such
-    as shared memory after layout inference (TL406), needs `tilelang compile --target`.
+    The target comes from --target, a comment `# tilelang: target cuda:sm_90a`, or `target` of
+    [tool.tilelang]; with one, also what it lacks is found. Codes come from --select and --ignore,
+    else from `select` and `ignore` of [tool.tilelang.lint].
+
+    Nothing is compiled: what only lowering knows, such as shared memory after layout inference
+    (TL406), needs `tilelang compile --target`.
     """
     # Imported when it runs, so that completion and --help stay quick.
-    from tilelang.cli.project import project_values
     from tilelang.target import is_auto, parse_target
     from tilelang_lint import engine, files
+    from tilelang_lint.projects import Projects
+    from tilelang_lint.settings import Asked, targets
+    from tilelang_lint.settings_check import comment_findings
 
     if not is_auto(target):
         parse_target(target)  # raises for what is none
-    wanted = engine.Settings(Selection(select, ignore), _values(settings), target)
+    wanted = engine.Settings(values=_values(settings))
+    projects = Projects(wanted, Asked(targets(target), select, ignore))
     found: list[Diagnostic] = []
     texts: dict[str, str] = {}
     names = tuple(files.python_files(paths))
+    without_target = False
     for name in names:
         reading = files.read(name)
+        here = projects.settings(name, reading.text or "")
         if reading.text is None:
-            found += wanted.selection.keep(reading.problems)
+            found += here.selection.keep(reading.problems)
             continue
-        here = replace(wanted, project=project_values(Path(name)))
+        found += comment_findings(reading.text, name)
         found += engine.lint_text(reading.text, name, here)
         texts[name] = reading.text  # excerpts show what was checked, even if the file changes
-    _write(found, SourceMap(texts), len(names), form)
-    if target is None and form == "text" and texts:
-        sys.stderr.write("no --target given: what a target lacks was not checked\n")
+        without_target = without_target or here.target is None
+    found = projects.findings + found
+    _write(found, SourceMap(texts | projects.texts), len(names), form)
+    if without_target and form == "text":
+        sys.stderr.write(f"{_NO_TARGET}: what a target lacks was not checked\n")
     return exit_code(found)
 
 

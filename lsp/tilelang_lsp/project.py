@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tilelang.cli.project import nearest, table_of
+
 log = logging.getLogger(__name__)
-NAME = "pyproject.toml"
 _Stamp = tuple[int, int]
 
 
@@ -54,14 +55,12 @@ class Projects:
 def _nearest(path: str) -> tuple[Path, _Stamp] | None:
     if not Path(path).is_absolute():
         return None  # an untitled document
-    for folder in Path(path).parents:
-        file = folder / NAME
-        try:
-            stat = file.stat()
-        except (OSError, ValueError):
-            continue
-        return file, (stat.st_mtime_ns, stat.st_size)
-    return None
+    file = nearest(path)
+    try:
+        stat = None if file is None else file.stat()
+    except OSError:  # it is gone since
+        return None
+    return None if file is None or stat is None else (file, (stat.st_mtime_ns, stat.st_size))
 
 
 def _text(file: Path) -> str:
@@ -73,10 +72,8 @@ def _text(file: Path) -> str:
 
 def _table(file: Path) -> Mapping[str, Any]:
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        table = table_of(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         log.warning("%s cannot be read: %s", file, error)
         return {}
-    tool = data.get("tool", {})
-    table = tool.get("tilelang", {}) if isinstance(tool, Mapping) else {}
     return table if isinstance(table, Mapping) else {}

@@ -1,82 +1,37 @@
-"""What is wrong with the settings: of the editor, of a comment, of `[tool.tilelang]`?
+"""What is wrong with the settings of an editor, and with those of a file that only it reads?
 
-A wrong setting counts as not given; these findings say so, where it stands.
+The others are checked by `tilelang_lint/settings_check.py`.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tilelang_diagnostics import Diagnostic, Severity, Span, did_you_mean
-from tilelang_diagnostics.sources import split_lines
-from tilelang_lint.selection import selector_problem
+from tilelang_diagnostics import Diagnostic, did_you_mean
+from tilelang_lint import settings_check
+from tilelang_lint.settings_check import (
+    Problem,
+    selector_problems,
+    table_problems,
+    target_problems,
+    unknown,
+)
 from tilelang_lsp.model import HINT_KINDS
-from tilelang_lsp.options import COMMENT
 
-_SETTING, _TARGET = "TL725", "TL403"
 _MODES = ("openFilesOnly", "workspace", "off")
-_OF_PROJECT = ("target", "targets", "set", "lint", "lsp")
-_DIRECTIVES = ("target", "hints", "set", "ignore", "ignore-file")
-_DIRECTIVE = re.compile(r"^\s*#\s*tilelang:\s*(?P<word>[\w-]*)", re.M)
 _HINTS = f"kinds of hints: {', '.join(HINT_KINDS)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with the setting at a path of keys."""
-
-    path: tuple[str, ...]
-    message: str
-    help: str = ""
-    code: str = _SETTING
 
 
 def project_findings(text: str, file: str) -> tuple[Diagnostic, ...]:
     """Of a pyproject.toml."""
-    lines = split_lines(text)
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        where = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        line = min(int(where[1]), len(lines)) if where else len(lines)
-        span = Span(file, line, 1, line, len(lines[line - 1]) + 1)
-        said = re.sub(r" \(at .*\)$", "", str(error))
-        message = f"not valid TOML, so that no setting of it holds: {said}"
-        return (Diagnostic(_SETTING, Severity.WARNING, message, span),)
-    tool = data.get("tool", {})
-    table = tool.get("tilelang", {}) if isinstance(tool, Mapping) else {}
-    return tuple(
-        Diagnostic(p.code, Severity.WARNING, p.message, _toml_place(lines, file, p.path),
-                   help=p.help or None)
-        for p in _project(table)
-    )  # fmt: skip
+    return settings_check.project_findings(text, file, _of_editors)
 
 
 def comment_findings(text: str, file: str) -> tuple[Diagnostic, ...]:
-    """Of the comments in a kernel file; `set` is checked where its values are read."""
-    if "tilelang:" not in text:
-        return ()
-    lines = split_lines(text)
-    found: list[Diagnostic] = []
-    for match in _DIRECTIVE.finditer(text):
-        problems = list(_directive(match["word"]))
-        said = COMMENT.match(text, match.start())
-        if said is not None and said["what"] == "target":
-            problems += _targets((), said["rest"])
-        elif said is not None:
-            problems += _hints(said["rest"])
-        row = text.count("\n", 0, match.end()) + 1
-        line = lines[row - 1]
-        span = Span(file, row, len(line) - len(line.lstrip()) + 1, row, len(line) + 1)
-        found += [
-            Diagnostic(p.code, Severity.WARNING, p.message, span, help=p.help or None)
-            for p in problems
-        ]
-    return tuple(found)
+    """Of the comments in a kernel file."""
+    return settings_check.comment_findings(text, file, _hints)
 
 
 def client_problems(settings: object) -> tuple[str, ...]:
@@ -85,11 +40,11 @@ def client_problems(settings: object) -> tuple[str, ...]:
         return ()
     if not isinstance(settings, Mapping):
         return ("the settings of `tilelang` are no object",)
-    found = [*_targets(("target",), settings.get("target") or ())]
-    found += _selectors((), settings)
-    found += _table(("values",), settings.get("values"))
+    found = [*target_problems(("target",), settings.get("target") or ())]
+    found += selector_problems((), settings)
+    found += table_problems(("values",), settings.get("values"))
     hints = settings.get("inlayHints")
-    found += _table(("inlayHints",), hints)
+    found += table_problems(("inlayHints",), hints)
     found += _switches(("inlayHints",), hints)
     mode = settings.get("diagnosticMode")
     if mode not in (None, *_MODES):
@@ -99,115 +54,25 @@ def client_problems(settings: object) -> tuple[str, ...]:
     return tuple(f"setting `tilelang.{'.'.join(p.path)}`: {p.message}" for p in found)
 
 
-def _project(table: object) -> Iterator[Problem]:
-    if not isinstance(table, Mapping):
-        yield Problem((), "`[tool.tilelang]` is no table")
-        return
-    for key in table:
-        if key not in _OF_PROJECT:
-            yield _unknown((key,), key, _OF_PROJECT)
-    for key in ("target", "targets"):
-        yield from _targets((key,), table.get(key, ()))
-    values = table.get("set", {})
-    yield from _table(("set",), values)
-    for name, value in values.items() if isinstance(values, Mapping) else ():
-        if not name.isidentifier() or not isinstance(value, bool | int | float | str | list):
-            yield Problem(("set", name), f"`{name}` is set to no value",
-                          "values are numbers, strings, bools or arrays")  # fmt: skip
-    lint = table.get("lint", {})
-    yield from _table(("lint",), lint)
-    if isinstance(lint, Mapping):
-        yield from _selectors(("lint",), lint)
-        for key in lint:
-            if key not in ("select", "ignore"):
-                yield _unknown(("lint", key), key, ("select", "ignore"))
-    lsp = table.get("lsp", {})
-    yield from _table(("lsp",), lsp)
+def _of_editors(lsp: Any) -> Iterator[Problem]:
+    yield from table_problems(("lsp",), lsp)
     if isinstance(lsp, Mapping):
         for key in lsp:
             if key != "inlay-hints":
-                yield _unknown(("lsp", key), key, ("inlay-hints",))
+                yield unknown(("lsp", key), key, ("inlay-hints",))
         yield from _switches(("lsp", "inlay-hints"), lsp.get("inlay-hints"))
-
-
-def _unknown(path: tuple[str, ...], key: str, known: Iterable[str]) -> Problem:
-    there = tuple(known)
-    message = f"there is no setting `{key}`{did_you_mean(key, there)}"
-    return Problem(path, message, f"one of {', '.join(there)}")
-
-
-def _table(path: tuple[str, ...], value: object) -> Iterator[Problem]:
-    if value is not None and not isinstance(value, Mapping):
-        yield Problem(path, f"`{path[-1]}` is no table")
 
 
 def _switches(path: tuple[str, ...], value: object) -> Iterator[Problem]:
     known = ("enable", *HINT_KINDS)
     for key, switch in value.items() if isinstance(value, Mapping) else ():
         if key not in known:
-            yield _unknown((*path, key), key, known)
+            yield unknown((*path, key), key, known)
         elif not isinstance(switch, bool):
             yield Problem((*path, key), f"`{key}` is neither true nor false")
-
-
-def _selectors(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[Problem]:
-    for key in ("select", "ignore"):
-        value = table.get(key, ())
-        words = value.split(",") if isinstance(value, str) else value
-        if not isinstance(words, (list, tuple)):
-            yield Problem((*path, key), f"`{key}` is no list of codes, names or groups")
-            continue
-        for word in words:
-            said = selector_problem(word.strip()) if isinstance(word, str) else f"{word!r} no code"
-            if said is not None and word != "":
-                yield Problem((*path, key), said)
 
 
 def _hints(rest: str) -> Iterator[Problem]:
     for word in re.split(r"\s*,\s*", rest):
         if word and word not in HINT_KINDS:
             yield Problem((), f"there is no hint {word!r}{did_you_mean(word, HINT_KINDS)}", _HINTS)
-
-
-def _directive(word: str) -> Iterator[Problem]:
-    if word not in _DIRECTIVES:
-        message = f"there is no comment `# tilelang: {word}`{did_you_mean(word, _DIRECTIVES)}"
-        yield Problem((), message, f"one of {', '.join(_DIRECTIVES)}")
-
-
-def _targets(path: tuple[str, ...], value: object) -> Iterator[Problem]:
-    from tilelang.target import is_auto, parse_target
-    from tilelang_diagnostics import CompileError
-
-    words = value.split(",") if isinstance(value, str) else value
-    for word in words if isinstance(words, (list, tuple)) else (words,):
-        if is_auto(word) or (isinstance(word, str) and not word.strip()):
-            continue
-        try:
-            parse_target(word.strip() if isinstance(word, str) else word)
-        except (CompileError, ValueError, TypeError) as error:
-            found = getattr(error, "diagnostics", ())
-            help_line = (found[0].help or "") if found else ""
-            message = found[0].message if found else str(error)
-            yield Problem(path, message, help_line, _TARGET)
-
-
-def _toml_place(lines: tuple[str, ...], file: str, path: tuple[str, ...]) -> Span:
-    """The line of a key, or of the nearest table around it."""
-    wanted = ("tool", "tilelang", *path)
-    section: tuple[str, ...] = ()
-    best, depth = 1, -1
-    for number, line in enumerate(lines, 1):
-        head = re.match(r"\s*\[+([^\]]+)\]", line)
-        key = re.match(r"\s*([\w.\"'-]+)\s*=", line)
-        if head is not None:
-            section = _keys(head[1])
-        here = section if head is not None else (*section, *_keys(key[1])) if key else None
-        if here is not None and wanted[: len(here)] == here and len(here) > depth:
-            best, depth = number, len(here)
-    line = lines[best - 1]
-    return Span(file, best, len(line) - len(line.lstrip()) + 1, best, len(line.rstrip()) + 1)
-
-
-def _keys(text: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in text.split("."))

@@ -56,7 +56,7 @@ def test_a_project_names_sizes(run: Run, tmp_path: Path) -> None:
         ("[tool.tilelang]\nset = 'M=3'\n", "`set` of [tool.tilelang]"),
         ("[tool.tilelang.set]\n'a b' = 3\n", "`a b` of [tool.tilelang.set]"),
         ("[tool.tilelang.set]\nM = 1979-05-27\n", "`M` of [tool.tilelang.set]"),
-        ("[tool]\ntilelang = 3\n", "`set` of [tool.tilelang]"),
+        ("[tool]\ntilelang = 3\n", "`[tool.tilelang]` in"),
     ],
 )
 def test_a_project_that_sets_nothing(tmp_path: Path, text: str, message: str) -> None:

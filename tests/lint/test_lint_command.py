@@ -239,4 +239,4 @@ def test_what_a_target_lacks_is_found_without_lowering(
     assert main(["lint", "doubles.py", "--target", "cuda:sm_80"]) == 0
     assert capsys.readouterr().err == ""
     assert main(["lint", "doubles.py"]) == 0
-    assert capsys.readouterr().err == "no --target given: what a target lacks was not checked\n"
+    assert capsys.readouterr().err.endswith(": what a target lacks was not checked\n")

@@ -110,8 +110,8 @@ def test_a_notebook_is_one_text() -> None:
     texts = {"a": "%matplotlib inline\nimport tilelang", "b": "x = 1\n!ls\n", "c": ""}
     notebooks = Notebooks(Kept())  # type: ignore[arg-type]
     notebooks.open("nb", "nb.ipynb", 1, ["a", "b", "c"], texts.__getitem__)
-    assert seen["nb"] == "#%matplotlib inline\nimport tilelang\nx = 1\n#!ls\n\n"
-    assert notebooks.cells("nb") == Cells(("a", "b", "c"), (1, 3, 5))
+    assert seen["nb"] == "#%matplotlib inline\nimport tilelang\nx = 1\n#!ls\n\n\n"
+    assert notebooks.cells("nb") == Cells(("a", "b", "c"), (1, 3, 6))
     assert [notebooks.whole(u) for u in ("a", "c", "other")] == ["nb", "nb", "other"]
 
 
