@@ -156,6 +156,15 @@ def pids(uri: str) -> tuple[int, int]:
     return int(own), int(parent)
 
 
+def test_a_kernel_beside_one_that_is_wrong(client: Watching, tmp_path: Path) -> None:
+    wrong = CLASH.replace("clash", "wrong").replace("T.Parallel", "T.Parallell")
+    uri = client.saved(tmp_path, "beside", ADD + wrong)
+    assert [code for code, _ in client.codes(uri)] == ["TL111"]
+    found = client.do("compile", uri)
+    assert (found["failed"], found["diagnostics"]) == (False, [])
+    assert client.messages[0].startswith("add compiled")
+
+
 def test_every_lens_has_a_command_and_every_command_a_lens(
     client: Watching, tmp_path: Path
 ) -> None:

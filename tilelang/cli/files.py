@@ -7,14 +7,9 @@ does not happen.
 from __future__ import annotations
 
 import ast
-import importlib.machinery
-import importlib.util
 import io
-import re
-import sys
 import tokenize
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -22,15 +17,15 @@ from typing import Any, NoReturn, TypeAlias
 
 import click
 
+from tilelang.cli.importing import Failed, import_file
 from tilelang.cli.project import project_values
-from tilelang.cli.user_code import is_same_file, raised
 from tilelang.language.file_values import FileValues
 from tilelang.language.primfunc import PrimFunc
 from tilelang.language.source import FunctionNode, syntax_error
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.style import style_of
-from tilelang_diagnostics import CompileError, did_you_mean, error_for, failure
-from tilelang_diagnostics.model import Diagnostic, Span
+from tilelang_diagnostics import did_you_mean, error_for, failure
+from tilelang_diagnostics.model import Span
 
 # A decorated function, a traced kernel, or a plain function that returns one.
 Entry: TypeAlias = "JitFunction | PrimFunc | Callable[..., Any]"
@@ -64,6 +59,12 @@ class KernelFile:
         homes = (getattr(v, "__module__", None) or getattr(v, "__name__", "") for v in values)
         return any(str(n).split(".")[0] == "torch" for n in (*names, *homes))
 
+    def refuse_failed(self, name: str) -> None:
+        """The error of a kernel that is wrong."""
+        value = getattr(self.module, name, None)
+        if isinstance(value, Failed):
+            raise value.failure
+
     def kernels(self) -> dict[str, Entry]:
         """The kernels the file defines at top level, by name, in the order of their lines."""
         found: dict[str, Entry] = {}
@@ -90,13 +91,17 @@ class Chosen:
 
 
 def choose(spec: str) -> Chosen:
-    """The kernel `spec` names; TL103 to TL107 for a file or name that leads to none."""
+    """The kernel `spec` names; TL103 to TL107 for a file or name that leads to none.
+
+    A kernel that is named may be right where others of its file are not.
+    """
     path_text, _, name = spec.partition("::")
     if not path_text:
         _refuse("TL103", "no file is named", "write FILE or FILE::KERNEL")
-    file = load(Path(path_text))
+    file = load(Path(path_text), past_failures=bool(name))
     kernels = file.kernels()
     if name:
+        file.refuse_failed(name)
         if name in kernels:
             return Chosen(file, name, kernels[name])
         inner = [k for k, v in kernels.items() if name in _inner_names(file, k)]
@@ -125,8 +130,8 @@ def _listed(kernels: Collection[str]) -> str:
     return ", ".join(names[:_MOST_LISTED] + more)
 
 
-def load(path: Path) -> KernelFile:
-    """Read, parse and import a file."""
+def load(path: Path, past_failures: bool = False) -> KernelFile:
+    """Read, parse and import a file; also one of whose kernels some are wrong, if that is asked."""
     text = read(path)
     try:
         tree = ast.parse(text, filename=str(path))
@@ -142,7 +147,7 @@ def load(path: Path) -> KernelFile:
         reason = str(error) or "it nests too deeply"
         _refuse("TL101", f"`{path}` cannot be parsed: {reason}",
                 "split the expression that nests deepest", Span(str(path), 1, 1, 1, 2))  # fmt: skip
-    return KernelFile(path, text, tree, _import(path))
+    return KernelFile(path, text, tree, import_file(path, tree, past_failures))
 
 
 def read(path: Path) -> str:
@@ -175,56 +180,6 @@ def read(path: Path) -> str:
     except (SyntaxError, LookupError) as error:
         _refuse("TL106", f"`{path}` is not text in its declared encoding: {error}",
                 "save it as UTF-8", Span(str(path), 1, 1, 1, 2))  # fmt: skip
-
-
-def _import(path: Path) -> ModuleType:
-    name = re.sub(r"\W", "_", path.stem)
-    if name in sys.modules or name == "__main__":
-        # Another module of that name is in use, perhaps by the file itself.
-        name = f"tilelang_file_{name}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        # Only names that end in .py have a loader of their own.
-        loader = importlib.machinery.SourceFileLoader(name, str(path))
-        spec = importlib.util.spec_from_loader(name, loader)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    with _as_a_program_of(path):
-        try:
-            spec.loader.exec_module(module)
-        except CompileError:
-            raise
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            raise error_for((_import_failure(path, error),)) from error
-    return module
-
-
-@contextmanager
-def _as_a_program_of(path: Path) -> Iterator[None]:
-    """Imports find the file's neighbours, and its argument parser finds no arguments of ours."""
-    argv, sys.argv = sys.argv, [str(path)]
-    folder = str(path.parent.resolve())
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.argv = argv
-        # The folder stays on the path: kernels may import when they are traced.
-
-
-def _import_failure(path: Path, error: BaseException) -> Diagnostic:
-    if isinstance(error, SyntaxError) and is_same_file(error.filename, path):
-        # What only the compiler refuses, such as `await` outside of an async function.
-        return syntax_error(str(path), error)
-    help = None
-    if isinstance(error, SystemExit):
-        help = 'code that only runs as a program belongs under if __name__ == "__main__":'
-    elif isinstance(error, ModuleNotFoundError):
-        help = f"install it, for instance with pip install {(error.name or '').split('.')[0]}"
-    return raised(error, "TL107", f"importing `{path}`", path, help)
 
 
 def _defined_names(node: ast.stmt) -> Iterator[str]:
