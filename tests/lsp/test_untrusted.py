@@ -17,6 +17,7 @@ import pytest
 
 from tests.lsp import rpc_client
 from tests.lsp.test_lens_commands import ADD, Watching, pulling
+from tilelang_lsp.project import Projects
 
 MODULES = ("json", "tomllib", "numpy", "tvm", "click", "pygls", "lsprotocol", "sitecustomize",
            "helper", "usercustomize", "tilelang_plugin", "conftest", "setup")  # fmt: skip
@@ -142,3 +143,24 @@ def test_what_runs_of_it_is_noticed(folder: Folder) -> None:
     assert f"exec {folder.path / 'helper.py'}" in said
     assert "imported helper" in said
     assert "started python3" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_a_pipe_in_place_of_a_project_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    os.mkfifo(inner / "pyproject.toml")
+    (tmp_path / "pyproject.toml").write_text('[tool.tilelang]\ntarget = "cpu"\n')
+    read = Path.read_text
+
+    def read_once(path: Path, *more: Any, **named: Any) -> str:
+        assert path.parent != inner, "this would never end"
+        return read(path, *more, **named)
+
+    monkeypatch.setattr(Path, "read_text", read_once)
+    kernel = str(inner / "kernel.py")
+    assert Projects().table(kernel) == {"target": "cpu"}
+    outer = tmp_path / "pyproject.toml"
+    assert Projects().text(kernel) == (str(outer), read(outer))
