@@ -83,7 +83,8 @@ def command(
     PATH is a file, or a directory whose *.py files are checked. Parameters get their values from
     --set, a comment `# tilelang: set M=64` of the file, [tool.tilelang.set] in pyproject.toml, the
     file's calls with constants, or their defaults; a dimension that none of the first three names
-    stays open, so that what is found holds for every size.
+    stays open, so that what is found holds for every size. Macros and constants that a file imports
+    from another one of its project are what that one's text says.
 
     The target comes from --target, a comment `# tilelang: target cuda:sm_90a`, or `target` of
     [tool.tilelang]; with one, also what it lacks is found. Codes come from --select and --ignore,
@@ -94,7 +95,7 @@ def command(
     """
     # Imported when it runs, so that completion and --help stay quick.
     from tilelang.target import is_auto, parse_target
-    from tilelang_lint import engine, files
+    from tilelang_lint import engine, files, imports
     from tilelang_lint.projects import Projects
     from tilelang_lint.settings import Asked, targets
     from tilelang_lint.settings_check import comment_findings
@@ -106,6 +107,7 @@ def command(
     found: list[Diagnostic] = []
     texts: dict[str, str] = {}
     names = tuple(files.python_files(paths))
+    modules = imports.imported_modules()
     without_target = False
     for name in names:
         reading = files.read(name)
@@ -114,7 +116,7 @@ def command(
             found += here.selection.keep(reading.problems)
             continue
         found += comment_findings(reading.text, name)
-        found += engine.lint_text(reading.text, name, here)
+        found += engine.lint_text(reading.text, name, here, modules=modules)
         texts[name] = reading.text  # excerpts show what was checked, even if the file changes
         without_target = without_target or here.target is None
     found = projects.findings + found

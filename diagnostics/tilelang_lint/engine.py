@@ -18,6 +18,7 @@ from tilelang.language.frontend import Parsed, StaticResult, parse_static
 from tilelang.language.imported_modules import ImportedModules
 from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Diagnostic, Span, diagnose
+from tilelang_lint.imports import own_findings
 from tilelang_lint.rules import RULES, Rule, Subject
 from tilelang_lint.selection import Selection
 from tilelang_lint.suppressions import suppressions_in
@@ -39,15 +40,20 @@ class Settings:
 
 
 def lint_text(
-    text: str, path: str, settings: Settings | None = None, rules: Sequence[Rule] = RULES
-) -> tuple[Diagnostic, ...]:
-    """The findings in one file, in source order."""
+    text: str, path: str, settings: Settings | None = None, rules: Sequence[Rule] = RULES,
+    modules: ImportedModules | None = None,
+) -> tuple[Diagnostic, ...]:  # fmt: skip
+    """The findings in one file, in source order; `modules`: what it imports of other files."""
     settings = settings or Settings()
     if not mentions_tilelang(text):
         return ()
     asked = [code for code in ON_REQUEST if settings.selection.asks_for(code)]
-    subject = read_kernels(text, path, settings.values, settings.target, asked, settings.project)
+    subject = read_kernels(
+        text, path, settings.values, settings.target, asked, settings.project, modules=modules
+    )
     found = check(subject, rules)
+    if modules is not None:
+        found = list(own_findings(found, path, modules.text))
     return settings.selection.keep(without_suppressed(found, text, path))
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tilelang.language.imported_modules import ImportedModules
 from tilelang_diagnostics import Diagnostic, SourceMap
-from tilelang_lint.suppressions import suppressions_in
+from tilelang_lint.imports import own_findings as findings_of
 from tilelang_lsp.following import Asked, Imports
 from tilelang_lsp.lexical import parse
 from tilelang_lsp.recovery import recover
@@ -62,16 +62,6 @@ def modules_of(imports: Imports) -> ImportedModules | None:
 
 
 def own_findings(found: Iterable[Diagnostic], path: str, imports: Imports) -> Iterator[Diagnostic]:
-    """The findings that a file can show: its own, and those in what it calls of other files.
-
-    What these suppress in their own text is suppressed.
-    """
+    """The findings that a file can show: its own, and those in what it calls of other files."""
     said = {file: text for file, _, text in imports.files}
-    for diagnostic in found:
-        span = diagnostic.span
-        if span is None or span.file == path:
-            yield diagnostic
-        elif any(frame.span.file == path for frame in diagnostic.calls):
-            text = said.get(span.file) or SourceMap().text(span.file) or ""
-            if not suppressions_in(text).covers(diagnostic, span.file):
-                yield diagnostic
+    return findings_of(found, path, lambda file: said.get(file) or SourceMap().text(file) or "")

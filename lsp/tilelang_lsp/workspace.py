@@ -21,8 +21,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilelang_diagnostics import SourceMap, Span
+from tilelang_lint.module_files import PACKAGE, ModuleFiles
 from tilelang_lsp.lexical import names_of, parse
-from tilelang_lsp.module_files import PACKAGE, ModuleFiles
 from tilelang_lsp.names import Names
 from tilelang_lsp.recovery import recover
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.module_files import OURS
 from tilelang_lsp.crossing import Crossing, Found, ModuleFile
 from tilelang_lsp.cursor import dotted_at
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.navigation import crossing
-from tilelang_lsp.module_files import OURS
 from tilelang_lsp.names import Binding, Names, Scope
 from tilelang_lsp.several import several
 

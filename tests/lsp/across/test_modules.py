@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.lsp.across.project import project
+from tilelang_lint.module_files import ModuleFiles
 from tilelang_lsp.features import navigation
-from tilelang_lsp.module_files import ModuleFiles
 
 # The files, the folders that are open, then for some imports in a file: what they mean.
 MEANT = {
