@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { heldValue, readSettings, serverOptions } from "../src/settings";
 
-const read = (given: Record<string, unknown>) => readSettings((name) => given[name], "/work");
+const read = (given: Record<string, unknown>) => readSettings((name) => given[name], "/ws");
 
 test("nothing set", () => {
   assert.deepEqual(read({}), {
     interpreter: [],
     path: [],
     args: [],
-    cwd: "/work",
+    cwd: "/ws",
     values: {},
     target: "",
     diagnosticMode: "openFilesOnly",
@@ -24,8 +24,8 @@ test("nothing set", () => {
 
 test("the workspace folder is filled in", () => {
   const settings = read({ interpreter: ["${workspaceFolder}/.venv/bin/python"], cwd: "${workspaceFolder}/src" });
-  assert.deepEqual(settings.interpreter, ["/work/.venv/bin/python"]);
-  assert.equal(settings.cwd, "/work/src");
+  assert.deepEqual(settings.interpreter, ["/ws/.venv/bin/python"]);
+  assert.equal(settings.cwd, "/ws/src");
 });
 
 test("values of wrong types count as not set", () => {
@@ -33,7 +33,7 @@ test("values of wrong types count as not set", () => {
   assert.deepEqual(settings.interpreter, []);
   assert.deepEqual(settings.values, {});
   assert.equal(settings.target, "");
-  assert.equal(settings.cwd, "/work");
+  assert.equal(settings.cwd, "/ws");
   assert.deepEqual(settings.path, ["tilelang"]);
 });
 
