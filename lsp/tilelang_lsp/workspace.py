@@ -28,7 +28,8 @@ from tilelang_lsp.recovery import recover
 
 MOST_FILES = 5_000
 MOST_NAMES = 400  # files whose names are kept: about 90 KB for 100 lines
-LARGEST_FILE = 2_000_000
+LARGEST_FILE = 2_000_000  # that is parsed; larger ones are only searched for words
+MOST_FOLDERS = 20_000
 LANGUAGE = "tilelang"
 SKIPPED = frozenset({"__pycache__", "node_modules", "venv", "build", "dist", "site-packages"})
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -66,6 +67,7 @@ class Workspace:
     def __init__(self, folders: Sequence[str] = (), rest: float = 0.0) -> None:
         self.rest = rest
         self.parsed = 0  # texts so far
+        self.complete = True  # whether `files` are all that there are
         self._open: dict[str, str] = {}
         self._known: dict[str, _Known] = {}
         self._names: OrderedDict[str, tuple[object, Names | None]] = OrderedDict()
@@ -149,13 +151,10 @@ class Workspace:
 
     def text(self, path: str) -> str | None:
         """What a file says, None when it cannot be read."""
-        found = self._open.get(path)
-        if found is not None:
-            return found
         stamp = self.stamp(path)
-        if stamp is None or stamp[1] > LARGEST_FILE:
+        if path not in self._open and (stamp is None or stamp[1] > LARGEST_FILE):
             return None
-        return SourceMap().text(path)
+        return self._text(path)
 
     def version(self, path: str) -> object:
         """What changes whenever a file says something else."""
@@ -184,9 +183,11 @@ class Workspace:
         files = self._files
         if files is None:
             found: dict[str, None] = {}
+            self.complete = True
             for folder in self.folders:
                 for path in _python_files(folder):
-                    if len(found) == MOST_FILES:
+                    if path is None or len(found) == MOST_FILES:
+                        self.complete = False
                         break
                     found[path] = None
             self._files = files = tuple(found)
@@ -212,6 +213,10 @@ class Workspace:
         ]  # fmt: skip
         return tuple(sorted(found, key=lambda d: (len(d.name), d.name, d.span)))
 
+    def _text(self, path: str) -> str | None:
+        found = self._open.get(path)
+        return SourceMap().text(path) if found is None else found
+
     def _parse(self, path: str, text: str) -> Names | None:
         self.parsed += 1
         return read_names(path, text)
@@ -220,7 +225,7 @@ class Workspace:
         version = self.version(path)
         known = self._known.get(path)
         if known is None or known.stamp != version:
-            text = self.text(path)
+            text = None if version is None else self._text(path)
             if text is None:
                 self._known.pop(path, None)
                 return None
@@ -277,8 +282,12 @@ def _is_skipped(folder: str) -> bool:
     return folder in SKIPPED or folder.startswith(".")
 
 
-def _python_files(folder: str) -> Iterator[str]:
-    for root, folders, files in os.walk(folder):
+def _python_files(folder: str) -> Iterator[str | None]:
+    """The Python files below a folder; None where it ends because there are too many folders."""
+    for number, (root, folders, files) in enumerate(os.walk(folder)):
+        if number == MOST_FOLDERS:
+            yield None
+            return
         folders[:] = sorted(f for f in folders if not _is_skipped(f))
         yield from (os.path.join(root, name) for name in sorted(files) if name.endswith(".py"))
 

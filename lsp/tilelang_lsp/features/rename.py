@@ -125,6 +125,8 @@ def _broken(across: Crossing, root: Binding) -> str:
     """The refusal for a name that also stands where a file cannot be read."""
     paths = across.holding({root.name}, root) if root.scope.kind == "module" else [root.path]
     used = f"`{root.name}` may be used there"
+    if root.scope.kind == "module" and not across.workspace.complete:
+        return f"there are too many files in the folders: `{root.name}` may be used in others"
     for path in paths:
         names = across.names(path)
         if names is None:

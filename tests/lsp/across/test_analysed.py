@@ -199,6 +199,114 @@ FOUND = {
         if True: from config import BLOCK
         {WRONG}
         """,
+    "an import inside of a factory": """
+        -- config.py --
+        BLOCK = 16
+        -- main.py --
+        import tilelang.language as T
+
+        def factory():
+            from config import BLOCK
+
+            @T.prim_func
+            def main(A: T.Tensor((8,), "float32")):
+                with T.Kernel(1, threads=32) as bx:
+                    A[BLOCK - 1] = 0.0
+                    ^^^^^^^^^^^^ TL220
+            return main
+        """,
+    "attributes of a module in a kernel": """
+        -- config.py --
+        import tilelang.language as T
+        BLOCK = 16
+
+        @T.macro
+        def put(x, size):
+            x[size - 1] = 0.0
+        -- main.py --
+        import config as c
+        import tilelang.language as T
+
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=32) as bx:
+                A[c.BLOCK - 1] = 0.0
+                ^^^^^^^^^^^^^^ TL220
+                c.put(A, size=c.BLOCK)
+                ^^^^^^^^^^^^^^^^^^^^^^ TL220
+        """,
+    "an eager kernel with a default of another file": """
+        -- config.py --
+        BLOCK = 16
+        -- main.py --
+        import tilelang
+        import tilelang.language as T
+        from config import BLOCK
+
+        @tilelang.jit
+        def factory(block=BLOCK):
+            @T.prim_func
+            def main(A: T.Tensor((8,), "float32")):
+                with T.Kernel(1, threads=32) as bx:
+                    A[block - 1] = 0.0
+                    ^^^^^^^^^^^^ TL220
+            return main
+        """,
+    "macros that a function makes, unknown as they are in one file": """
+        -- ops.py --
+        import tilelang.language as T
+
+        def made(size):
+            @T.macro
+            def put(x):
+                x[size - 1] = 0.0
+            return put
+
+        put = made(16)
+        -- main.py --
+        import tilelang.language as T
+        from ops import made, put
+
+        small = made(8)
+        large = made(16)
+
+        @T.prim_func
+        def main(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=32) as bx:
+                small(A)
+                large(A)
+                put(A)
+        """,
+    "a shape and a type of another file": """
+        -- types.py --
+        -- shapes.py --
+        import tilelang.language as T
+        ROWS = 8
+        SHAPE = (ROWS, 4)
+        DTYPE = T.float16
+        -- main.py --
+        import tilelang.language as T
+        import shapes
+
+        @T.prim_func
+        def main(A: T.Tensor(shapes.SHAPE, shapes.DTYPE)):
+            with T.Kernel(1, threads=32) as bx:
+                A[0, 4] = 0.0
+                ^^^^^^^ TL220
+                A[shapes.ROWS, 0] = 0.0
+                ^^^^^^^^^^^^^^^^^ TL220
+        """,
+    "a fallback where the library is not there": f"""
+        -- config.py --
+        BLOCK = 16
+        -- main.py --
+        import tilelang.language as T
+        try:
+            from tuned import BLOCK
+        except ImportError:
+            from config import BLOCK
+        {KERNEL}
+        """,
     "what is computed from other files": f"""
         -- a.py --
         from b import HALF

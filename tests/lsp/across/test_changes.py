@@ -59,6 +59,10 @@ def test_a_file_in_the_editor_changes_and_closes(tmp_path: Path) -> None:
     assert made.findings("main.py") == TOO_LARGE
     made.open("config.py", "BLOCK = 8\n")
     assert made.findings("main.py") == []
+    made.open("config.py", "")  # and not what is saved
+    assert made.findings("main.py") == []
+    assert [str(p) for p in made.places(navigation.DEFINITION)] == ["main.py:2:20 BLOCK"]
+    made.open("config.py", "BLOCK = 8\n")
     os.unlink(path)  # it is still open
     assert made.findings("main.py") == []
     assert [str(p) for p in made.places(navigation.DEFINITION)] == ["config.py:1:1 BLOCK"]
@@ -146,6 +150,37 @@ def test_many_files_are_read_once(count: int, tmp_path: Path) -> None:
     asked("references", 1, 2 * using)
     workspace.open(str(changed), "# not saved\n")
     asked("references", 0, 2 * using - 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "reason"),
+    [
+        ("MOST_FILES", 3, ""),
+        ("MOST_FILES", 2, "there are too many files in the folders: `BLOCK` may be used in others"),
+        (
+            "MOST_FOLDERS",
+            1,
+            "there are too many files in the folders: `BLOCK` may be used in others",
+        ),
+        ("LARGEST_FILE", 70, "large.py cannot be read: `BLOCK` may be used there"),
+    ],
+)
+def test_where_not_everything_is_read(
+    limit: str, most: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No name is renamed by half because there is too much to read."""
+    text = f"""
+        -- ops.py --
+        BLOCK = 64
+        -- deep/large.py --
+        from ops import BLOCK  # {"-" * 60}
+        -- main.py --
+        from ops import BLO$0CK
+        """
+    monkeypatch.setattr(f"tilelang_lsp.workspace.{limit}", most)
+    made = project(text, tmp_path)
+    assert made.ask(rename.RENAME, new_name="TILE").refused == reason
+    assert made.places(navigation.DEFINITION) == [Place("ops.py", 1, 1, "BLOCK")]
 
 
 def test_a_new_name_in_many_files(tmp_path: Path) -> None:

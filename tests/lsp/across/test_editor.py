@@ -119,9 +119,9 @@ def test_places_in_other_files(client: Folders) -> None:
 def test_a_refusal_says_why(client: Folders) -> None:
     uri = (client._folders[0] / "use.py").as_uri()
     client.open(uri, USE)
-    with pytest.raises(RuntimeError, match="`ops` is a module: rename its file"):
+    with pytest.raises(RuntimeError, match=r"`ops` is a module: rename its file"):
         client.ask("textDocument/rename", uri, 0, 7, newName="other")
-    with pytest.raises(RuntimeError, match="`größe` is another name of `ops.py` already"):
+    with pytest.raises(RuntimeError, match=r"`größe` is another name of `ops\.py` already"):
         client.ask("textDocument/rename", uri, 0, 18, newName="größe")
     client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
