@@ -14,7 +14,7 @@ from tilelang_diagnostics import Span
 from tilelang_trace.compare import compare, comparison_text
 from tilelang_trace.model import Line, Resources, Step, Trace
 from tilelang_trace.ndjson import dump
-from tilelang_trace.resume import remapped
+from tilelang_trace.resuming import remapped
 
 
 def trace(*texts: str, registers: int = 64, names: str = "emit a b", **more: object) -> Trace:

@@ -117,6 +117,28 @@ def test_without_the_fault_the_reproducer_is_fine(
     assert headers[0] == f"── {BROKEN}" and "── lower_tile_ops" not in headers
 
 
+def test_a_reproducer_is_edited(
+    kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = write_reproducer(_trace(kernel, tmp_path), BROKEN)
+    file = tmp_path / "replay.py"
+
+    def status(new: str) -> object:
+        file.write_text(new)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(file), run_name="__main__")
+        return ended.value.code
+
+    row = next(x for x in text.splitlines() if " = T.cast(s[" in x)
+    added = row.split("#@")[0].rstrip()
+    assert status(text.replace(row, f"{row}\n{added} + 1.0")) == 0
+    assert "+ 1.0" in capsys.readouterr().out
+    assert status(text.replace(row, f"{row}\n{added} + nobody")) == 1
+    number = text.splitlines().index(row) + 2
+    assert f"replay.py:{number}:{len(added) + 4}" in capsys.readouterr().err
+
+
 def test_another_program_is_told(kernel: Path, tmp_path: Path) -> None:
     trace = _trace(kernel, tmp_path)
     text = write_reproducer(trace, BROKEN)

@@ -75,6 +75,16 @@ def test_a_reproducer_of_it_is_python_that_does_nothing_else() -> None:
     assert all(c.isprintable() or c == "\n" for c in text)
 
 
+def test_the_ir_of_a_reproducer_is_one_string_whatever_it_holds() -> None:
+    from tilelang_trace.replay import _quoted
+
+    for text in ("x = \"'''\"\n", "x = 'a\\\\'  # \\\n", "y = \"''''''; import os\"\n"):
+        (node,) = ast.parse(_quoted(text)).body
+        assert isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        held = node.value.value
+        assert ast.dump(ast.parse(held)) == ast.dump(ast.parse(text))
+
+
 def test_lines_of_the_page_are_coloured_by_their_whole_length() -> None:
     from tilelang_trace.html.colour import colours
 

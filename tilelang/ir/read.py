@@ -10,7 +10,7 @@ import ast
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tilelang.ir import attrs, tirx
 from tilelang.ir.read_error import Mistake, Silent, span_of
@@ -48,13 +48,13 @@ def read_function(text: str, file: str, *, here: bool = False) -> Read:
         text_of = lines[error.line - 1] if error.line <= len(lines) else ""
         at = max(text_of.find("#"), 0) + 1
         span = Span(file, error.line, at, error.line, max(len(text_of) + 1, at))
-        raise error_for((diagnose("TL101", error.message, span),)) from None
+        raise error_for((diagnose("TL101", error.message, span, help=_HELP),)) from None
     found = [s for s in tree.body if isinstance(s, ast.FunctionDef)]
     if len(found) != 1:
         code = "TL105" if found else "TL104"
         message = f"the file holds {len(found)} functions of IR, and not one"
         place = span_of(found[1], file, lines) if found else Span(file, 1, 1, 1, 1)
-        raise error_for((diagnose(code, message, place),))
+        raise error_for((diagnose(code, message, place, help="a file of IR is one function"),))
     reader = _Reader(file, lines, comments, here)
     func = reader.function(found[0])
     if reader.found:
@@ -69,8 +69,14 @@ def _syntax(error: Exception, file: str, lines: list[str]) -> Any:
         line, column = error.args[1]
     line = max(1, min(line, len(lines) or 1))
     message = getattr(error, "msg", None) or str(error) or type(error).__name__
-    span = Span(file, line, max(column, 1), line, max(column, 1))
-    return diagnose("TL101", f"this is no printed IR: {message}", span)
+    column = max(column, 1)
+    same = getattr(error, "end_lineno", None) == line
+    end = getattr(error, "end_offset", None) if same else None
+    span = Span(file, line, column, line, max(end or 0, column + 1))
+    return diagnose("TL101", f"this is no printed IR: {message}", span, help=_HELP)
+
+
+_HELP: Final = "the text is Python, and what follows `#@` may be left out"
 
 
 class _Reader(StatementReader):

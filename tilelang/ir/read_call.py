@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilelang.ir import attrs, build, tirx
-from tilelang.ir.device_ops import ALIASES, find_op
+from tilelang.ir.device_op import DeviceOp
+from tilelang.ir.device_ops import ALIASES, constants_of, find_op
 from tilelang.ir.read_error import Mistake, meant
 from tilelang.ir.read_expr import ExprReader, is_dtype, language_name
 from tilelang.ir.text_forms import (
@@ -143,11 +144,12 @@ class CallReader(ExprReader):
         shown = ast.unparse(node.func)
         name = attrs.short_name(found.op)
         schema = SCHEMAS.get(name)
+        device = find_op(name) if attrs.is_ours(found.op) else None
         if schema is not None:
             least = sum(not operand.startswith("?") for operand in schema.operands)
             count, known = len(call.args), set(schema.attrs)
             most = len(schema.operands)
-        elif (device := find_op(name)) is not None and attrs.is_ours(found.op):
+        elif device is not None:
             least, count, most = device.least_operands, len(call.args), len(device.operands)
             known = {constant.name for constant in device.constants}
             known |= set(ALIASES[name][1]) if name in ALIASES else set()
@@ -161,6 +163,20 @@ class CallReader(ExprReader):
             place = next((k.value for k in node.keywords if k.arg == word), node)
             hint = meant(word, sorted(known))
             raise Mistake("TL112", f"`{shown}` takes no `{word}`", place, help=hint)
+        if schema is None and device is not None:
+            self._check_constants(device, call, node)
+
+    def _check_constants(self, device: DeviceOp, call: Any, node: ast.Call) -> None:
+        """The constants of a device operation: there, and among those there are."""
+        said = constants_of(call)
+        for row in device.constants:
+            value = device.constant(row.name, said)
+            if value is None and not row.of_warp:
+                raise Mistake("TL113", f"`{ast.unparse(node.func)}` needs `{row.name}=`", node)
+            if value is not None and row.values and value not in row.values:
+                place = next((k.value for k in node.keywords if k.arg == row.name), node)
+                legal = ", ".join(str(v) for v in row.values)
+                raise Mistake("TL117", f"`{row.name}` is {value}, not one of {legal}", place)
 
 
 def _operators() -> frozenset[str]:

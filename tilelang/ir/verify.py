@@ -133,8 +133,8 @@ class _Checker:
             self._problem(s, f"counts in {dtype}")
         if int(s.kind) == int(tirx.ForKind.THREAD_BINDING):
             self._problem(s, "is bound to threads, which launches alone are")
-        stages = build.int_value(s.annotations.get(attrs.NUM_STAGES)) if s.annotations else None
-        if stages is not None and stages < 0:
+        stages = (s.annotations or {}).get(attrs.NUM_STAGES)
+        if isinstance(stages, int) and stages < 0:
             self._problem(s, f"has {stages} stages")
         if s.step is not None and not build.is_int(s.step, 1):
             self._problem(s, "has a step")
@@ -170,6 +170,8 @@ class _Checker:
     def _AllocBuffer(self, s: Any) -> None:
         for extent in s.buffer.shape:
             self.expr(extent, s)
+            if str(s.buffer.scope()) != "global" and build.int_value(extent) is None:
+                self._problem(s.buffer, f"has the extent {extent}, which is no constant")
         self._buffer(s.buffer)
         self._known.add(s.buffer)
         if (flat := s.annotations.get(attrs.FLAT)) is not None:

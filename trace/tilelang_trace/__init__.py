@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilelang_trace.model import Trace
+    from tilelang_trace.resumed import Resumed
     from tilelang_trace.session import Recording, record
 
-__all__ = ["Recording", "Trace", "load", "record", "save_html"]
+__all__ = ["Recording", "Trace", "load", "record", "resume", "save_html", "save_ir"]
 
 
 def load(path: str) -> Trace:
@@ -26,6 +27,29 @@ def save_html(trace: Trace, path: str) -> None:
 
     with open(path, "w", encoding="utf-8") as file:
         file.write(page_of(trace))
+
+
+def save_ir(trace: Trace, path: str, before: str | None = None) -> None:
+    """Write the IR that the pass `before` was given, or that of the front end, to be edited.
+
+    Raises OSError, ValueError where no pass is called so, and CompileError for IR without a form.
+    """
+    from tilelang_trace.stages import saved_before
+
+    text = saved_before(trace, before)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def resume(trace: Trace, path: str) -> Resumed:
+    """Go on from an edited file of IR or CUDA; `kernel()` of the result is to be called.
+
+    Raises OSError; what is wrong with the file is the result's `error`.
+    """
+    from tilelang_trace.resuming import resume as go_on
+
+    with open(path, encoding="utf-8") as file:
+        return go_on(trace, file.read(), path)
 
 
 def __getattr__(name: str) -> Any:

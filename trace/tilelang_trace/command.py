@@ -36,15 +36,15 @@ def run(wanted: Wanted) -> int:
         return _several(wanted)
     edited = None if wanted.resume is None else _edited(wanted.resume)
     if edited is not None and wanted.target is None:
-        from tilelang_trace.resume_ir import target_said
+        from tilelang_trace.resuming_ir import target_said
 
         wanted = replace(wanted, target=target_said(edited))
     if wanted.kernel.endswith(SAVED):
         trace, error = read(wanted.kernel), None
-        if wanted.output is not None:
+        if wanted.output is not None and edited is None:
             _save(trace, wanted.output)
     else:
-        trace, error = _recorded(wanted)
+        trace, error = _recorded(wanted, kept=edited is None)
     _check_names(wanted, trace)
     if edited is not None:
         return _resume(wanted, trace, edited, error)
@@ -90,9 +90,10 @@ def _edited(path: Path) -> str:
 
 def _resume(wanted: Wanted, trace: Trace, edited: str, error: CompileError | None) -> int:
     """Go on from an edited file, and show what came of it beside what it was."""
+    from tilelang.cli.output import show
     from tilelang_trace.compare import comparison_text
-    from tilelang_trace.resume import resume
-    from tilelang_trace.resume_ir import is_ir
+    from tilelang_trace.resuming import resume
+    from tilelang_trace.resuming_ir import is_ir
 
     file = str(wanted.resume)
     if not trace.program:
@@ -102,8 +103,13 @@ def _resume(wanted: Wanted, trace: Trace, edited: str, error: CompileError | Non
     made = resume(trace, edited, file)
     if made.error is not None:
         raise made.error
+    if wanted.output is not None:
+        _save(made.trace, wanted.output)
     _write_files(wanted, made.trace, made.start)
-    _print(_console(), comparison_text(trace, made.trace, wanted.context))
+    if wanted.output == "-":
+        return 0
+    _print(_console(), comparison_text(trace, made.trace, wanted.context, source=True))
+    show(made.trace.remarks, SourceMap(dict(made.trace.sources)))
     return 0
 
 
@@ -125,7 +131,10 @@ def read(path: str) -> Trace:
         raise click.UsageError(f"{path}: {error}") from None
 
 
-def _recorded(wanted: Wanted, code: bool = False) -> tuple[Trace, CompileError | None]:
+def _recorded(
+    wanted: Wanted, code: bool = False, kept: bool = True
+) -> tuple[Trace, CompileError | None]:
+    """The trace of a kernel; `kept`: in the file that was asked for, too."""
     from tilelang.cli.files import choose
     from tilelang.cli.specialise import specialise
     from tilelang.language.settings import parse_settings
@@ -136,7 +145,7 @@ def _recorded(wanted: Wanted, code: bool = False) -> tuple[Trace, CompileError |
     special = specialise(chosen, parse_settings(wanted.settings), wanted.target)
     target = resolve(special.target).target
     file = str(chosen.file.path)
-    if wanted.output is None:
+    if wanted.output is None or not kept:
         return record(special, target, file, code=code or wanted.needs_code)
     # Written as it comes about: what a crash leaves is a trace up to it.
     with _opened(wanted.output) as sink:

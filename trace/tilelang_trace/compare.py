@@ -96,8 +96,11 @@ def _resource_costs(a: Resources, b: Resources, named: bool) -> Iterator[Cost]:
             yield Cost(f"{start}{name}", counts.get(name, 0), others.get(name, 0))
 
 
-def comparison_text(first: Trace, second: Trace, context: int = 3) -> Iterator[Text]:
-    """Which pass first differs, how, and what it cost."""
+def comparison_text(
+    first: Trace, second: Trace, context: int = 3, source: bool = False
+) -> Iterator[Text]:
+    """Which pass first differs, how, and what it cost. `source`: how generated source differs is
+    shown too where the programs do."""
     found = compare(first, second)
     yield Text(f"1: {_title(first)}", "bold")
     yield Text(f"2: {_title(second)}", "bold")
@@ -114,7 +117,8 @@ def comparison_text(first: Trace, second: Trace, context: int = 3) -> Iterator[T
         told = structure(parted.first, parted.second).summary()
         yield Text(f"they first differ {where}: {plain(told)}", "bold yellow")
         yield from _changes(difference(parted.first, parted.second, context, by_structure=True))
-    yield from _source_changes(first, second, context)
+    if source or parted is None:
+        yield from _source_changes(first, second, context)
     yield Text()
     width = max(len(c.what) for c in found.costs)
     yield Text(f"{'':{width}}  {'1':>12} {'2':>12}", "dim")
@@ -123,9 +127,8 @@ def comparison_text(first: Trace, second: Trace, context: int = 3) -> Iterator[T
 
 
 def _source_changes(first: Trace, second: Trace, context: int) -> Iterator[Text]:
-    """How generated source differs where the passes gave the same."""
     a, b = first.code("source"), second.code("source")
-    if a is None or b is None or a.text == b.text or compare(first, second).parted is not None:
+    if a is None or b is None or a.text == b.text:
         return
     yield Text("the generated source differs", "bold yellow")
     yield from _changes(

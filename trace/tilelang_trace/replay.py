@@ -165,7 +165,7 @@ def replay(program: str, name: str, mark: str, ir: str = "", file: str = "") -> 
 
 def _gone_on(trace: Trace, ir: str, file: str) -> tuple[Trace, CompileError | None]:
     """From the IR of a reproducer on, whose lines are those of `file`."""
-    from tilelang_trace.resume_ir import resume_ir
+    from tilelang_trace.resuming_ir import resume_ir
 
     try:
         above = Path(file).read_text(encoding="utf-8").partition(_BEGINS)[0].count("\n")

@@ -24,7 +24,8 @@ from tilelang_trace.columns import columns_of, resources_of
 from tilelang_trace.edits import edits_of, line_span
 from tilelang_trace.model import Trace
 from tilelang_trace.replay import unpack
-from tilelang_trace.resume_ir import Resumed, is_ir, resume_ir
+from tilelang_trace.resumed import Resumed
+from tilelang_trace.resuming_ir import is_ir, resume_ir
 
 _QUOTED: Final = re.compile(r"[\"‘'](\w+)[\"’']")
 

@@ -23,10 +23,11 @@ from tilelang.runtime.crash import guarded
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError, did_you_mean, error_for, failure
 from tilelang_diagnostics.codes import diagnose
-from tilelang_diagnostics.model import Diagnostic, Span
+from tilelang_diagnostics.model import Diagnostic, Severity, Span
 from tilelang_trace.edits import Edit, edits_of, guilty, line_span, place_in
 from tilelang_trace.model import Trace
 from tilelang_trace.recorder import Recorder, watch
+from tilelang_trace.resumed import Resumed
 from tilelang_trace.stages import saved_after
 
 if TYPE_CHECKING:
@@ -35,17 +36,6 @@ if TYPE_CHECKING:
 _HEAD: Final = re.compile(r"^# tilelang IR (\d+):", re.MULTILINE)
 _OURS: Final = ("TL806", "TL9")  # what is the fault of the IR, where somebody edited that
 _MOST_TOLD: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """What became of an edited file. `start` is what it holds, for IR; `error` is why it did not
-    get further."""
-
-    trace: Trace
-    artifact: Artifact | None = None
-    start: Start | None = None
-    error: CompileError | None = None
 
 
 def is_ir(text: str, file: str) -> bool:
@@ -101,6 +91,9 @@ class _Resume:
                 recorder.failed(error)
             if recorder.failure is not None:  # else there is only no compiler for the source
                 self._refuse(error, recorder)
+        told = [d for d in recorder.remarks if d.severity is Severity.ERROR]
+        if told:  # what generating code would have ended with
+            raise error_for([self._placed(d) for d in told])
         self._check_device(recorder)
         return made
 
