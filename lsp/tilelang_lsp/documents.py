@@ -80,6 +80,7 @@ class Document:
     moved: list[Change] = field(default_factory=list)  # since the text of `reading`
     failed: set[str] = field(default_factory=set)  # digests not to try again
     digest: dict[Key, str] = field(default_factory=dict)  # of the kernels of `reading`
+    run_digest: dict[Key, str] = field(default_factory=dict)  # the same, of what they do
     # What running a kernel found, with the digest that it holds for.
     ran: dict[Key, tuple[str, tuple[Diagnostic, ...]]] = field(default_factory=dict)
     analysed: int = -1
@@ -111,6 +112,11 @@ class Document:
         seen = {*said, *((d.code, d.span) for d in self.insights.diagnostics)}
         ran = (d for _, found in self.ran.values() for d in found if (d.code, d.span) not in seen)
         return (*self.findings, *dict.fromkeys(more), *ran)
+
+    @property
+    def later(self) -> tuple[Diagnostic, ...]:
+        """Of those, what comes after the text was read: from looking into kernels and running."""
+        return self.shown[len(self.findings) :]
 
 
 def _no_options(path: str, text: str) -> Options:
@@ -230,7 +236,8 @@ class Documents:
         found = reading.head.diagnostics
         if reading.head.complete:
             document.digest = digest = digests(reading, options)
-            document.ran = {k: r for k, r in document.ran.items() if digest.get(k) == r[0]}
+            document.run_digest = does = digests(reading, options, run=True)
+            document.ran = {k: r for k, r in document.ran.items() if does.get(k) == r[0]}
             for change in document.changes:
                 found = move_diagnostics(found, change)
             document.reading, document.findings = reading, found

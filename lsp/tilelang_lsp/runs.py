@@ -101,7 +101,7 @@ async def run(
     task = asyncio.current_task()
     assert task is not None
     running[place] = task
-    text, digest = document.text, document.digest.get(key, "")
+    text, digest = document.text, document.run_digest.get(key, "")
     try:
         outcome = await _watched(server, asked)
     finally:
@@ -130,7 +130,7 @@ class _Found:
 def _keep(server: TilelangServer, document: Document, key: Key, found: _Found) -> None:
     """Make findings those of the document, unless its kernel was edited meanwhile."""
     document.ran.pop(key, None)
-    kernel, current = keys_of(document.analysis.kernels).get(key), document.digest.get(key)
+    kernel, current = keys_of(document.analysis.kernels).get(key), document.run_digest.get(key)
     if found.diagnostics and found.digest and current == found.digest:
         change = change_between(found.text, document.text)
         moved = found.diagnostics
@@ -140,10 +140,7 @@ def _keep(server: TilelangServer, document: Document, key: Key, found: _Found) -
             moved = tuple(replace(d, span=d.span or kernel.span) for d in moved)
         document.ran[key] = (found.digest, moved)
     server.publish(document)
-    workspace = server.client_capabilities.workspace
-    if server.pulls and workspace and workspace.diagnostics:
-        if workspace.diagnostics.refresh_support:
-            server.workspace_diagnostic_refresh(None)
+    server.refresh_diagnostics()
 
 
 async def _watched(server: TilelangServer, asked: Asked) -> Outcome | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-from tilelang_diagnostics import SourceMap
+from tilelang_diagnostics import Diagnostic, SourceMap
 from tilelang_lsp import answers, convert
 from tilelang_lsp.addresses import path_of, uri_of
 from tilelang_lsp.assembly import Reading
@@ -170,14 +170,24 @@ class TilelangServer(LanguageServer):
         return replace(options, imports=self.linked.imports(path, text))
 
     def diagnostics_of(self, document: Document) -> dict[str, list[lsp.Diagnostic]]:
-        """The findings in a document, for each of its cells where it is a notebook."""
+        """The findings in a document, for each of its cells where it is a notebook.
+
+        What comes later is pushed to an editor that would not ask again.
+        """
+        said = comment_findings(document.text, document.path)
+        all_of_them = not self.pulls or self.asks_again
+        shown = document.shown if all_of_them else document.findings
+        return self._by_cell(document, (*said, *shown))
+
+    def _by_cell(
+        self, document: Document, diagnostics: Iterable[Diagnostic]
+    ) -> dict[str, list[lsp.Diagnostic]]:
         converter = self.converter(document)
         cells = converter.cells
         found: dict[str, list[lsp.Diagnostic]] = {
             uri: [] for uri in ((document.uri,) if cells is None else cells.uris)
         }
-        said = comment_findings(document.text, document.path)
-        for d in (*said, *document.shown):
+        for d in diagnostics:
             shown = editor_diagnostic(d, document.path)
             one = self.editor.adapt_diagnostic(answers.diagnostic(converter, shown))
             found[converter.uri_of(shown.span)].append(one)
@@ -200,14 +210,20 @@ class TilelangServer(LanguageServer):
     def publish(self, document: Document) -> None:
         """Send the findings in a document, to an editor that does not ask for them.
 
-        Of a notebook, those of the cells where they are other than before.
+        Of a notebook, those of the cells where they are other than before; and to one that asks,
+        but not again, what came later, in the same way.
         """
-        if self.pulls:
+        if self.asks_again:
             return
-        before, now = self._pushed.get(document.uri, {}), self.diagnostics_of(document)
+        before = self._pushed.get(document.uri, {})
+        if self.pulls:
+            now = self._by_cell(document, document.later)
+        else:
+            now = self.diagnostics_of(document)
         gone: dict[str, list[lsp.Diagnostic]] = {uri: [] for uri in before if uri not in now}
         for uri, found in (gone | now).items():
-            if uri == document.uri or before.get(uri, []) != found:
+            whole = uri == document.uri and not self.pulls
+            if whole or before.get(uri, []) != found:
                 version = document.version if uri == document.uri else None
                 self.text_document_publish_diagnostics(
                     lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=found)
@@ -217,7 +233,7 @@ class TilelangServer(LanguageServer):
     def take_away(self, uri: str) -> None:
         """A document was closed: nothing is shown of it any more."""
         shown = self._pushed.pop(uri, {})
-        for one in () if self.pulls else {uri: [], **shown}:
+        for one in shown if self.pulls else {uri: [], **shown}:
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(one, []))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
@@ -230,6 +246,16 @@ class TilelangServer(LanguageServer):
         if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
             self.workspace_inlay_hint_refresh(None)
 
+    @property
+    def asks_again(self) -> bool:
+        """Whether the editor asks for findings, and again when it is told that there are others."""
+        return self.pulls and bool(self.editor.has("workspace.diagnostics.refresh_support"))
+
+    def refresh_diagnostics(self) -> None:
+        """Tell the editor to ask for findings again."""
+        if self.asks_again:
+            self.workspace_diagnostic_refresh(None)
+
     def told(self, document: Document, what: str) -> None:
         """A version was analysed, or looked into: what hangs on that is asked for again."""
         if what == "static" and len(self.documents.open_files) > 1:
@@ -238,8 +264,7 @@ class TilelangServer(LanguageServer):
         if what == "deep" and workspace is not None:
             if workspace.code_lens and workspace.code_lens.refresh_support:
                 self.workspace_code_lens_refresh(None)
-            if self.pulls and workspace.diagnostics and workspace.diagnostics.refresh_support:
-                self.workspace_diagnostic_refresh(None)
+            self.refresh_diagnostics()
         if self.tells:
             said = {"uri": document.uri, "version": document.version, "what": what,
                     "analysed": document.analysed}  # fmt: skip

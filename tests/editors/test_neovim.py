@@ -187,3 +187,4 @@ def test_a_lens_is_run(nvim: Neovim) -> None:
     nvim.keys("grl")
     wanted = "`B` differs from `scale_reference`: relative error 0.33"
     until(lambda: wanted in nvim.lua("vim.fn.execute('messages')"), "the run said nothing")
+    until(lambda: "TL723" in [code for _, _, code in errors(nvim)], "the finding is not drawn")

@@ -77,3 +77,37 @@ def test_wrong_settings_are_said(tmp_path: Path) -> None:
         (said,) = client.diagnostics(uri, 1)
         assert (said["code"], said["range"]["start"]["line"]) == ("TL725", 0)
         assert any("diagnosticMode" in m for m in client.messages)
+
+
+def test_an_editor_that_asks_but_not_again(tmp_path: Path) -> None:
+    """As Neovim 0.11: what comes after its question is pushed, and not in the next answer too."""
+    able = capabilities(textDocument__diagnostic={"dynamicRegistration": False})
+    file = tmp_path / "k.py"
+    text = TEXT.replace("T.clear(C)", "T.clear(C)\n        T.sync_global()") + "\n\n1 / 0\n"
+    file.write_text(text)
+    uri = file.as_uri()
+
+    def pulled(client: Modern) -> list[str]:
+        found = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+        return [d["code"] for d in found["items"]]
+
+    def pushed(client: Modern, version: int) -> list[tuple[str, int]]:
+        found = client.diagnostics(uri, version)
+        return [(d["code"], d["range"]["start"]["line"]) for d in found]
+
+    with Modern(capabilities=able) as client:
+        client.open(uri, text)
+        client.until(uri, "deep", 1)
+        assert pulled(client) == ["TL118"]
+        found = client.request("workspace/executeCommand", {
+            "command": "tilelang.server.compile", "arguments": [uri, "main"]})  # fmt: skip
+        assert found["failed"]
+        line = text.count("\n") - 1
+        assert pushed(client, 1) == [("TL107", line)]
+        assert pulled(client) == ["TL118"]
+        client.replace(uri, "\n" + text, 2)
+        assert pushed(client, 2) == [("TL107", line + 1)]
+        assert pulled(client) == ["TL118"]
+        client.replace(uri, text.replace("T.clear(C)", "T.fill(C, 1)"), 3)
+        assert pushed(client, 3) == []
+        assert "workspace/diagnostic/refresh" not in client.requests_from_server
