@@ -10,12 +10,7 @@ from pathlib import Path
 
 from tilelang.cli.files import read as read_file
 from tilelang_diagnostics import CompileError, Diagnostic, diagnose
-
-# Directories that hold no one's own kernels.
-SKIPPED_DIRECTORIES = frozenset(
-    {"__pycache__", "node_modules", "venv", "build", "dist", "site-packages"}
-)
-
+from tilelang_lint.folders import is_skipped
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -50,9 +45,7 @@ def read(path: str) -> Reading:
 
 def _below(directory: str) -> Iterator[str]:
     for root, directories, files in os.walk(directory):
-        directories[:] = sorted(
-            d for d in directories if d not in SKIPPED_DIRECTORIES and not d.startswith(".")
-        )
+        directories[:] = sorted(d for d in directories if not is_skipped(d))
         for name in sorted(files):
             path = os.path.join(root, name)
             if name.endswith(".py") and not _waits(path):

@@ -1,4 +1,5 @@
-"""What does the compiler know about this text? Text in, values out; no disk, no editor types.
+"""What does the compiler know about this text? Text in, values out; no editor types, and
+of the disk only the files that the text imports.
 
 `analyse` runs the static front end and the lint rules and keeps what an editor may ask for.
 Broken text is read around its broken lines (`recovery.py`); a statement that is being typed says
@@ -122,7 +123,10 @@ def _head(
         tuple(dict.fromkeys(alias for top in tops for alias in top.imports.aliases)),
         tuple(dict(pair for top in tops for pair in top.imports.imported).items()),
         file.statements.starts,
-        tuple((name, file.statements.digest(name)) for name in file.parts),
+        tuple(
+            (name, file.statements.digest(name), file.statements.run_digest(name, file.parts))
+            for name in file.parts
+        ),
     )
 
 

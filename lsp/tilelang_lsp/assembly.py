@@ -24,14 +24,14 @@ MOST_FILES = 16  # whose parts are remembered
 @dataclass(frozen=True, slots=True)
 class Head:
     """What an analysis says beside its parts; `outline` is without what is in kernels;
-    `digests` are those of all texts that each part depends on."""
+    `digests` are, for each part, those of the texts that what it says and what it does hang on."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     outline: tuple[Outline, ...] = ()
     aliases: tuple[str, ...] = ()
     imported: tuple[tuple[str, str], ...] = ()
     tops: Tops = ()
-    digests: tuple[tuple[str, str], ...] = ()
+    digests: tuple[tuple[str, str, str], ...] = ()
     complete: bool = True
 
 

@@ -118,7 +118,7 @@ def _resources(special: Any, compiled: Any) -> tuple[str, ...]:
     """What each kernel takes, where machine code says so."""
     from tilelang.codegen.cuda_artifact import CudaArtifact
     from tilelang.inspection.inspect import inspect_artifact
-    from tilelang_lsp.describe_budget import size_text
+    from tilelang_lsp.describe_budget import byte_text
 
     if not isinstance(compiled.artifact, CudaArtifact):
         return ()
@@ -130,8 +130,8 @@ def _resources(special: Any, compiled: Any) -> tuple[str, ...]:
         if kernel.registers is not None:
             spills = f"spills {kernel.spills} bytes" if kernel.spills else "no spills"
             parts += [f"{kernel.registers} registers", spills]
-        limit = "" if kernel.shared.limit is None else f" of {size_text(kernel.shared.limit)}"
-        parts.append(f"shared {size_text(kernel.shared.total)}{limit}")
+        limit = "" if kernel.shared.limit is None else f" of {byte_text(kernel.shared.limit)}"
+        parts.append(f"shared {byte_text(kernel.shared.total)}{limit}")
         if kernel.occupancy is not None:
             parts.append(f"{kernel.occupancy.blocks} blocks an SM, "
                          f"{kernel.occupancy.percent} % occupancy")  # fmt: skip

@@ -12,13 +12,14 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
+from tilelang_lsp.features.snippets import without_places
+
 
 class Client:
     """The capabilities of one editor, asked for by what hangs on them."""
 
     def __init__(self, said: lsp.ClientCapabilities | None = None) -> None:
         self._said = said or lsp.ClientCapabilities()
-        self._text = self._said.text_document or lsp.TextDocumentClientCapabilities()
 
     def has(self, path: str) -> Any:
         """A capability by its path, such as `text_document.hover`; None where it is missing."""
@@ -136,10 +137,3 @@ def plain_text(markdown: str) -> str:
             continue
         out.append(line if in_code else re.sub(r"\*\*|`", "", line.rstrip()))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
-
-
-def without_places(snippet: str) -> str:
-    """A pattern with its suggestions written out."""
-    named = dict(re.findall(r"\$\{(\d+):([^}]*)\}", snippet))
-    text = re.sub(r"\$\{\d+:([^}]*)\}", r"\1", snippet)
-    return re.sub(r"\$(\d+)", lambda m: named.get(m[1], ""), text)

@@ -20,7 +20,7 @@ from tilelang_lsp.describe_budget import assumed_page, budget_page
 from tilelang_lsp.documents import Document
 from tilelang_lsp.features.code_lenses import COMPILE, EMULATE, SET, SHOW, TARGET, TRACE
 from tilelang_lsp.insights import Key, keys_of
-from tilelang_lsp.model import Insight, Kernel
+from tilelang_lsp.model import NOMINAL, Insight, Kernel
 from tilelang_lsp.options import Options
 from tilelang_lsp.runs import run, say, show_file
 from tilelang_lsp.texts import readable
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 SUGGESTED = "1024"
-NOMINAL = "cuda:sm_80"
 # Offered where a target is chosen; any other can be written in the comment.
 TARGETS = ("cuda:sm_80", "cuda:sm_89", "cuda:sm_90a", "cuda:sm_100a", "hip:gfx942", "metal:apple9",
            "cpu")  # fmt: skip

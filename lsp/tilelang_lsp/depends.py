@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -82,7 +82,13 @@ class Statements:
     def digest(self, name: str) -> str:
         """What changes whenever a text does that a definition depends on."""
         own = self.own(name) if name in self.functions else self.lines
-        return hashlib.blake2b(repr((self.shared, own)).encode(), digest_size=16).hexdigest()
+        return _hash((self.shared, own))
+
+    def run_digest(self, name: str, kernels: Collection[str]) -> str:
+        """What changes whenever running a definition may do something else: host code makes its
+        inputs and says what is right. `kernels` are the definitions that hold some."""
+        texts = [(n, t) for n, t in self.functions.items() if n == name or n not in kernels]
+        return _hash((self.others, texts))
 
     def own(self, name: str) -> tuple[str, ...]:
         """The other texts that a function depends on, itself first."""
@@ -94,6 +100,10 @@ class Statements:
             found[one] = None
             todo += [n for n in words[one] & words.keys() if n not in found]
         return tuple(self.functions[n] for n in found)
+
+
+def _hash(value: object) -> str:
+    return hashlib.blake2b(repr(value).encode(), digest_size=16).hexdigest()
 
 
 def _name(node: ast.stmt) -> str | None:

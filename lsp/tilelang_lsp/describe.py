@@ -9,6 +9,7 @@ from tilelang.program.arith import constant_value
 from tilelang.program.buffer import Buffer
 from tilelang.program.expr import Var, VarRef
 from tilelang.program.text import expr_text
+from tilelang_lsp.describe_budget import byte_text
 
 _KINDS = {
     "dim": "run-time dimension, taken from a tensor's shape",
@@ -58,11 +59,3 @@ def _element_count(buffer: Buffer) -> int | None:
             return None
         count *= number
     return count if buffer.dtype.bits else None
-
-
-def byte_text(size: int) -> str:
-    """`512 bytes`, `4 KiB`, `1.5 MiB`."""
-    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= scale:
-            return f"{size / scale:.4g} {unit}"
-    return f"{size} bytes"

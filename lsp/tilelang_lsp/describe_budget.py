@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tilelang.layouts.machine import NOMINAL
-from tilelang_lsp.model import Budget, Insight, Kernel
+from tilelang_lsp.model import NOMINAL, Budget, Insight, Kernel
 
 NAMED = 5  # tiles on a page
 ASSUMED = 4  # values in a line
 
 
-def size_text(size: int) -> str:
+def byte_text(size: int) -> str:
     """`512 bytes`, `4 KiB`, `1.5 MiB`."""
     for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= scale:
@@ -23,10 +22,10 @@ def budget_line(budget: Budget, name_target: bool = False) -> str:
     about = "" if budget.exact else "up to "
     if budget.limit is not None:
         over = " OVER BUDGET" if budget.shared > budget.limit else ""
-        of = f"{size_text(budget.shared)} of {size_text(budget.limit)}"
+        of = f"{byte_text(budget.shared)} of {byte_text(budget.limit)}"
         parts.append(f"shared {about}{of}{over}")
     elif budget.shared:
-        parts.append(f"shared {about}{size_text(budget.shared)}")
+        parts.append(f"shared {about}{byte_text(budget.shared)}")
     if budget.threads is not None:
         parts.append(f"{budget.threads} threads")
     if budget.registers:
@@ -51,7 +50,7 @@ def budget_page(budget: Budget) -> str:
     for tile in budget.shares[:NAMED]:
         stages = f"{tile.stages} stages × " if tile.stages > 1 else ""
         place = f", line {tile.span.line}" if tile.span else ""
-        lines.append(f"  - `{tile.name}` {stages}{size_text(tile.size)}{place}")
+        lines.append(f"  - `{tile.name}` {stages}{byte_text(tile.size)}{place}")
     if budget.threads is not None:
         lines.append(f"- {budget.threads} threads a block")
     if budget.registers:
@@ -87,7 +86,7 @@ def assumed_line(
 
 def stand_in_text(insight: Insight) -> str:
     """As on which GPU a kernel without a target is shown, and why on that one."""
-    needed = "" if insight.target == str(NOMINAL) else ", which it needs"
+    needed = "" if insight.target == NOMINAL else ", which it needs"
     return f"as on {insight.target}{needed}: no target is set"
 
 

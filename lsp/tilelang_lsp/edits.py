@@ -65,8 +65,8 @@ def change_between(old: str, new: str) -> Change | None:
         return None
     before, after = split_lines(old), split_lines(new)
     shorter = min(len(before), len(after))
-    head = _common(before, after, shorter)
-    tail = _common(before[::-1], after[::-1], shorter - head)
+    head = common(before, after, shorter)
+    tail = common(before[::-1], after[::-1], shorter - head)
     # The first and last lines that differ; one side may have none left.
     old_part = "\n".join(before[head : len(before) - tail])
     new_part = "\n".join(after[head : len(after) - tail])
@@ -76,9 +76,9 @@ def change_between(old: str, new: str) -> Change | None:
         return Change(
             (head + 1, 1), (len(before) - tail + 1, 1), (len(after) - tail + 1, 1), inserted
         )
-    start = _common(old_part, new_part, min(len(old_part), len(new_part)))
+    start = common(old_part, new_part, min(len(old_part), len(new_part)))
     room = min(len(old_part), len(new_part)) - start
-    end = _common(old_part[::-1], new_part[::-1], room)
+    end = common(old_part[::-1], new_part[::-1], room)
     return Change(
         _position(old_part, start, head),
         _position(old_part, len(old_part) - end, head),
@@ -146,7 +146,7 @@ def move_diagnostics(found: Iterable[Diagnostic], change: Change) -> tuple[Diagn
     return tuple(moved)
 
 
-def _common(left: tuple[str, ...] | str, right: tuple[str, ...] | str, limit: int) -> int:
+def common(left: tuple[str, ...] | str, right: tuple[str, ...] | str, limit: int) -> int:
     """How many leading items are equal, at most `limit`."""
     for index in range(limit):
         if left[index] != right[index]:

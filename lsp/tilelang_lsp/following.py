@@ -86,10 +86,6 @@ class Following:
             self._known.popitem(last=False)
         return found
 
-    def dependents(self, path: str) -> list[str]:
-        """The files that are read with a file, as far as it is known of them."""
-        return [p for p, (_, imports) in self._known.items() if path in imports.paths]
-
     def _others(self, path: str) -> tuple[str, ...]:
         """The texts of the other open files: the same objects as long as they stay."""
         return tuple(t for p, t in self.workspace.open_texts() if p != path)

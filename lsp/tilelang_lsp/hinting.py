@@ -16,12 +16,10 @@ from typing import TypeAlias
 
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.assembly import Reading, merged
-from tilelang_lsp.features.inlay_hints import hints, hints_of
+from tilelang_lsp.features.inlay_hints import LONGEST_HEADER, hints, hints_of
 from tilelang_lsp.model import Fact, Hint, HintKind, Outline, Part, Symbol
 from tilelang_lsp.moves import Moves, Placed, Tops
 
-# A header may end as many lines below: they take part in the hint.
-MORE_LINES = 12
 Facts: TypeAlias = tuple[Fact, ...]
 OUTSIDE = -1  # of all definitions that hold kernels
 
@@ -74,7 +72,7 @@ class Hinting:
             if node.name not in places:
                 continue
             part = reading.parts[node.name]
-            around = lines[node.whole.line - 1 : node.whole.end_line + MORE_LINES]
+            around = lines[node.whole.line - 1 : node.whole.end_line + LONGEST_HEADER]
             facts = tuple(told.get(places[node.name], ()))
             now = _Kept(part, facts, around, kinds, Placed((), tops))
             before = self._kept.get(node.name)

@@ -32,9 +32,9 @@ def keys_of(kernels: Iterable[Kernel]) -> dict[Key, Kernel]:
     return found
 
 
-def digests(reading: Reading, options: Options) -> dict[Key, str]:
-    """For each kernel, what its insight depends on."""
-    texts = dict(reading.head.digests)
+def digests(reading: Reading, options: Options, run: bool = False) -> dict[Key, str]:
+    """For each kernel, what its insight depends on; or what comes of it when it is run."""
+    texts = {name: does if run else says for name, says, does in reading.head.digests}
     settings = repr((sorted(options.values.items(), key=str), options.targets,
                      sorted(options.project.items(), key=str), options.imports.keys))  # fmt: skip
     return {

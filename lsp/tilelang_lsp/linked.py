@@ -40,6 +40,9 @@ class Linked:
     @property
     def workspace(self) -> Workspace:
         """All files, with the texts that are open now."""
+        return self._with_open_texts()
+
+    def _with_open_texts(self) -> Workspace:
         known = self._workspace
         known.set_folders(tuple(self._folders()))
         texts = {d.path: d.text for d in self._documents.open_files.values()}
@@ -53,7 +56,7 @@ class Linked:
     def imports(self, path: str, text: str) -> Imports:
         """The files that a text is read with."""
         try:
-            assert self.workspace is self._workspace  # with what is open now
+            self._with_open_texts()
             return self._following.of(path, text)
         except Exception:  # then it is read alone
             log.exception("%s: its imports cannot be followed", path)

@@ -1,7 +1,7 @@
 """What did lowering make of a kernel: which instructions, how many stages, how much memory?
 
 Everything is read off the last IR, by the spans of the author's own statements. This is the one
-file of the server that needs TVM.
+file of what looks into kernels that needs TVM.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilelang.options import CompileOptions
 from tilelang.program.stmt import For, Function, TileOp, walk_statements
 from tilelang.target import Target
 from tilelang_diagnostics import Diagnostic, Span, has_errors
-from tilelang_lsp.describe import byte_text
+from tilelang_lsp.describe_budget import byte_text
 from tilelang_lsp.model import Fact, Share
 
 # What a statement becomes, and why nothing faster; other choices belong to tiles and loops.

@@ -17,6 +17,8 @@ SymbolKind = Literal[
     "parameter", "buffer", "variable", "loop", "block", "constant", "dim", "function", "unknown"
 ]
 OutlineKind = Literal["kernel", "function", "macro", "class", "buffer", "parameter"]
+# What a kernel is looked into for where no target is set (`tilelang.layouts.machine`).
+NOMINAL = "cuda:sm_80"
 HintKind = Literal["types", "values", "launch", "loops", "layouts", "pipelines", "instructions"]
 HINT_KINDS: tuple[HintKind, ...] = get_args(HintKind)
 
@@ -64,16 +66,6 @@ class Kernel:
     values: tuple[tuple[str, str], ...] = ()
     open_names: tuple[str, ...] = ()
     owner: str = ""
-    calls: tuple[Call, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a macro or helper, inlined: `span` is where it stands, in `caller`."""
-
-    function: str
-    span: Span
-    caller: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +187,7 @@ class Analysis:
     complete: bool = True
 
     def symbol_at(self, line: int, column: int) -> Symbol | None:
-        """The symbol bound or used at a position; the shortest name wins at a border."""
+        """The symbol bound or used at a position; where two meet, the first."""
         found = [s for s in self.symbols if s.at(line, column)]
         return found[0] if found else None
 

@@ -88,7 +88,6 @@ class Moves:
             launches=tuple(
                 Launch(self.span(x.span), x.grid, x.threads) for x in kernel.launches
             ),
-            calls=tuple(replace(c, span=self.span(c.span)) for c in kernel.calls),
         )  # fmt: skip
 
     def outline(self, node: Outline) -> Outline:

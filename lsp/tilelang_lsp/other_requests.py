@@ -107,8 +107,6 @@ async def _calls(server: TilelangServer, item: lsp.CallHierarchyItem, question: 
         across = Crossing(workspace, converter.path, workspace.text(converter.path) or "")
         found = await asyncio.to_thread(question, across, line, column)
         return [answers.item(converter, c) for c in found]
-    except asyncio.CancelledError:
-        raise
     except Exception:
         log.exception("the call hierarchy failed")
         return []
@@ -127,8 +125,6 @@ def register_pull(server: TilelangServer) -> None:
             document = await server.documents.current(server.notebooks.whole(uri))
             found = [] if document is None else server.diagnostics_of(document).get(uri, [])
             return _report(found, params.previous_result_id)
-        except asyncio.CancelledError:
-            raise
         except Exception:
             log.exception("diagnostics failed")
             return lsp.RelatedFullDocumentDiagnosticReport([])
@@ -185,8 +181,6 @@ class Published:
         await asyncio.sleep(wait)
         try:
             found = await _workspace_findings(self._server)
-        except asyncio.CancelledError:
-            raise
         except Exception:
             log.exception("the workspace's diagnostics failed")
             return

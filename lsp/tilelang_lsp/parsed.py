@@ -15,7 +15,7 @@ from tilelang.program.text import expr_text
 from tilelang_diagnostics import Span
 from tilelang_lsp import describe
 from tilelang_lsp.assembly import merged
-from tilelang_lsp.model import Call, Kernel, Launch, Symbol
+from tilelang_lsp.model import Kernel, Launch, Symbol
 
 OPEN = ("const", "symbol")
 
@@ -24,21 +24,13 @@ def kernel_of(parsed: Parsed, owner: str) -> Kernel:
     """A kernel as the editor knows it."""
     launches: tuple[Launch, ...] = ()
     path = parsed.definition.span.file
-    calls: dict[Call, None] = {}
     if parsed.function is not None:
         for s in walk_statements(parsed.function.body):
             if isinstance(s, LaunchStatement) and s.span is not None and s.span.file == path:
                 launches = (*launches, _launch(s))
-            caller = parsed.name
-            for frame in s.calls:
-                calls[Call(frame.function, frame.span, caller)] = None
-                caller = frame.function
     values = tuple((name, repr(value)) for name, value in parsed.assumed.items())
     span = parsed.definition.span
-    return Kernel(
-        parsed.name, span, launches, values, open_names(parsed),
-        owner, tuple(calls),
-    )  # fmt: skip
+    return Kernel(parsed.name, span, launches, values, open_names(parsed), owner)
 
 
 def owner_at(tree: ast.Module, line: int) -> str | None:

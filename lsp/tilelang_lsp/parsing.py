@@ -18,6 +18,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.edits import common
 
 MOST_FILES = 16  # whose last tree is kept
 
@@ -63,7 +64,8 @@ def _pieces(known: _Version, lines: tuple[str, ...]) -> _Pieces | None:
     Raises what parsing raises.
     """
     old = known.lines
-    head = _common(old, lines)
+    shorter = min(len(old), len(lines))
+    head = common(old, lines, shorter)
     if head == len(old) == len(lines):
         return known.ends, known.nodes
     first = bisect_left(known.ends, head + 1)  # the first piece that an edit touched
@@ -72,7 +74,7 @@ def _pieces(known: _Version, lines: tuple[str, ...]) -> _Pieces | None:
     if first < 1:
         return None
     begin = known.ends[first - 1]
-    tail = _common(old[::-1], lines[::-1], min(len(old), len(lines)) - head)
+    tail = common(old[::-1], lines[::-1], shorter - head)
     last = bisect_left(known.ends, len(old) - tail)  # the last one
     stop = known.ends[last] if last < len(known.ends) else len(old)
     if len(old) == len(lines) and last < len(known.ends):
@@ -122,12 +124,3 @@ def first_line(node: ast.stmt) -> int:
     """The line that a statement begins on, its decorators included."""
     lines: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
     return min([node.lineno, *lines])
-
-
-def _common(left: tuple[str, ...], right: tuple[str, ...], limit: int | None = None) -> int:
-    """How many leading lines are equal, at most `limit`."""
-    most = min(len(left), len(right)) if limit is None else limit
-    for index in range(most):
-        if left[index] != right[index]:
-            return index
-    return most

@@ -21,7 +21,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilelang_diagnostics import SourceMap, Span
-from tilelang_lint.module_files import PACKAGE, ModuleFiles
+from tilelang_lint.folders import is_skipped
+from tilelang_lint.module_files import ModuleFiles
 from tilelang_lsp.lexical import names_of, parse
 from tilelang_lsp.names import Names
 from tilelang_lsp.recovery import recover
@@ -31,7 +32,6 @@ MOST_NAMES = 400  # files whose names are kept: about 90 KB for 100 lines
 LARGEST_FILE = 2_000_000  # that is parsed; larger ones are only searched for words
 MOST_FOLDERS = 20_000
 LANGUAGE = "tilelang"
-SKIPPED = frozenset({"__pycache__", "node_modules", "venv", "build", "dist", "site-packages"})
 _WORD = re.compile(r"[^\W\d]\w*")
 _Stamp = tuple[int, int]
 
@@ -133,7 +133,7 @@ class Workspace:
         if folder is None:
             return not self.folders and self.is_open(path)
         parts = os.path.relpath(path, folder).split(os.sep)[:-1]
-        return not any(_is_skipped(p) for p in parts)
+        return not any(is_skipped(p) for p in parts)
 
     def stamp(self, path: str) -> _Stamp | None:
         """Time and size of a file on the disk; None where there is none."""
@@ -278,21 +278,11 @@ def _matches(wanted: str, name: str) -> bool:
     return True
 
 
-def _is_skipped(folder: str) -> bool:
-    return folder in SKIPPED or folder.startswith(".")
-
-
 def _python_files(folder: str) -> Iterator[str | None]:
     """The Python files below a folder; None where it ends because there are too many folders."""
     for number, (root, folders, files) in enumerate(os.walk(folder)):
         if number == MOST_FOLDERS:
             yield None
             return
-        folders[:] = sorted(f for f in folders if not _is_skipped(f))
+        folders[:] = sorted(f for f in folders if not is_skipped(f))
         yield from (os.path.join(root, name) for name in sorted(files) if name.endswith(".py"))
-
-
-def module_name(path: str) -> str:
-    """What a file is called in messages."""
-    name = os.path.basename(path)
-    return os.path.basename(os.path.dirname(path)) if name == PACKAGE else name

@@ -19,7 +19,7 @@ from tilelang_diagnostics import (
 )
 from tilelang_lsp.features import code_actions
 from tilelang_lsp.features.base import Request
-from tilelang_lsp.features.diagnostics import Related, editor_diagnostic, editor_diagnostics
+from tilelang_lsp.features.diagnostics import Related, editor_diagnostic
 from tilelang_lsp.model import Analysis, Catalogue
 
 HERE, THERE = Span("kernel.py", 3, 5, 3, 9), Span("kernel.py", 1, 1, 1, 4)
@@ -35,7 +35,8 @@ def test_findings_stand_where_the_compiler_puts_them() -> None:
             #      ^^^^^^^ error[TL110] missing
         """)
     )
-    found = editor_diagnostics(analysis_of(text))
+    analysis = analysis_of(text)
+    found = [editor_diagnostic(d, analysis.path) for d in analysis.diagnostics]
     assert {(d.span.line, d.code) for d in found} == {(e.line, e.code) for e in expected_of(text)}
     assert all(d.span.column < d.span.end_column for d in found)
 

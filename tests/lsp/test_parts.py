@@ -135,7 +135,7 @@ def test_a_typing_session_gives_what_reading_everything_gives(full: bool) -> Non
 
 
 def test_edits_anywhere_give_what_reading_everything_gives(full: bool) -> None:
-    """In host code, in what kernels call, between statements: what depends on them is read again."""
+    """In host code, in what kernels call, between statements: what depends on them is read."""
     rng, more = (
         random.Random(20261130),
         ("(", "\n", " ", "#", "x", "1", "T.", "def ", "\n    ", '"'),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.kernels import registry
 from tilelang_lsp.analysis import analyse
-from tilelang_lsp.features.diagnostics import editor_diagnostics
+from tilelang_lsp.features.diagnostics import editor_diagnostic
 from tilelang_lsp.features.inlay_hints import hints
 
 SEED = 7
@@ -39,7 +39,7 @@ def test_damaged_files_are_analysed(full: bool) -> None:
     for number in range(count):
         text = damaged(rng)
         analysis = analyse(text, "kernel.py")
-        found = {d.code for d in editor_diagnostics(analysis)}
+        found = {editor_diagnostic(d, "kernel.py").code for d in analysis.diagnostics}
         assert "TL900" not in found, f"seed {SEED}, text {number}"
         hints(analysis)
         unread += not analysis.complete

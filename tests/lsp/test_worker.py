@@ -16,8 +16,10 @@ import pytest
 from tests.kernels import gemm
 from tests.lsp.asking import in_launch
 from tests.support.markers import kernel_text
+from tilelang.layouts import machine
 from tilelang_lsp.analysis import analyse
 from tilelang_lsp.catalogue import read_catalogue
+from tilelang_lsp.model import NOMINAL
 from tilelang_lsp.options import Options
 from tilelang_lsp.worker import Worker, WorkerFailed
 
@@ -92,6 +94,20 @@ def test_neither_tvm_nor_torch_is_imported(code: str) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert result.stdout.strip() == "[]"
+
+
+def test_the_process_that_answers_imports_nothing_of_the_compiler() -> None:
+    compiler = "('tilelang.language', 'tilelang.program', 'tilelang.layouts', 'tilelang.checks')"
+    check = f"import sys, tilelang_lsp.server\nprint([m for m in {compiler} if m in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{check}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert result.stdout.strip() == "[]"
+
+
+def test_the_nominal_target_is_the_one_of_layouts() -> None:
+    assert str(machine.NOMINAL) == NOMINAL
 
 
 def test_user_code_is_never_run(tmp_path: object) -> None:

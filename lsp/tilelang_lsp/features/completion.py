@@ -19,7 +19,7 @@ from tilelang_lsp.features.argument_values import (
     values_of,
 )
 from tilelang_lsp.features.base import Feature, Request
-from tilelang_lsp.features.snippets import SNIPPETS, Snippet
+from tilelang_lsp.features.snippets import SNIPPETS, Snippet, without_places
 from tilelang_lsp.features.wanted_buffers import wants
 from tilelang_lsp.features.words import words
 from tilelang_lsp.markdown import code, doc_markdown
@@ -151,7 +151,13 @@ def _snippets(request: Request) -> Iterator[Completion]:
             edits = () if package else _package_import(request, snippet)
             text = snippet.text.replace("{T}", alias).replace("{tilelang}", package or "tilelang")
             yield Completion(
-                snippet.name, "snippet", snippet.about, code(_plain(text)), text, 2, edits
+                snippet.name,
+                "snippet",
+                snippet.about,
+                code(without_places(text).rstrip()),
+                text,
+                2,
+                edits,
             )
 
 
@@ -164,13 +170,6 @@ def _package_import(request: Request, snippet: Snippet) -> tuple[Edit, ...]:
             place = Span(request.analysis.path, number, 1, number, 1)
             return (Edit(place, "import tilelang\n"),)
     return ()
-
-
-def _plain(text: str) -> str:
-    """A snippet as it will read."""
-    named = dict(re.findall(r"\$\{(\d+):([^}]*)\}", text))
-    text = re.sub(r"\$\{\d+:([^}]*)\}", r"\1", text)
-    return re.sub(r"\$(\d+)", lambda m: named.get(m[1], ""), text).rstrip()
 
 
 def _entry(entry: Entry, wanted: tuple[str, ...] = (), root: str = "") -> Completion:

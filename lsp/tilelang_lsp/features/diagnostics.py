@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from tilelang_diagnostics import Diagnostic, Severity, Span
-from tilelang_lsp.model import Analysis
 
 DEPRECATED = frozenset({"TL118"})
 # What does nothing: an editor draws it faint.
@@ -38,11 +37,6 @@ class EditorDiagnostic:
     page: str
     deprecated: bool = False
     unnecessary: bool = False
-
-
-def editor_diagnostics(analysis: Analysis) -> tuple[EditorDiagnostic, ...]:
-    """All findings of a file."""
-    return tuple(editor_diagnostic(d, analysis.path) for d in analysis.diagnostics)
 
 
 def editor_diagnostic(diagnostic: Diagnostic, path: str) -> EditorDiagnostic:

@@ -22,6 +22,7 @@ from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.model import HINT_KINDS, Analysis, Fact, Hint, HintKind, Kernel, Launch, Symbol
 
+LONGEST_HEADER = 12  # lines below the first that a header may end on
 # VS Code cuts the hints of a line off after this many characters by default.
 LONGEST_LABEL = 43
 # The first of these get their room first.
@@ -139,7 +140,7 @@ def _launch_hint(launch: Launch, lines: tuple[str, ...]) -> Hint | None:
 
 def _header_end(first: int, lines: tuple[str, ...]) -> tuple[int, int] | None:
     """Right behind the colon that ends a header; headers may take several lines."""
-    for number in range(first, min(first + 12, len(lines)) + 1):
+    for number in range(first, min(first + LONGEST_HEADER, len(lines)) + 1):
         header = re.match(r"(.*:)\s*(?:#.*)?$", lines[number - 1])
         if header is not None:
             return number, len(header[1]) + 1

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,3 +87,10 @@ SNIPPETS: Final = (
     *(Snippet(name, about, "top", text) for name, about, text in WHOLE),
     *(Snippet(name, about, "launch", text) for name, about, text in _STATEMENTS),
 )
+
+
+def without_places(snippet: str) -> str:
+    """A pattern with its suggestions written out."""
+    named = dict(re.findall(r"\$\{(\d+):([^}]*)\}", snippet))
+    text = re.sub(r"\$\{\d+:([^}]*)\}", r"\1", snippet)
+    return re.sub(r"\$(\d+)", lambda m: named.get(m[1], ""), text)
