@@ -12,6 +12,7 @@ from tilelang.cli.files import read as read_file
 from tilelang_diagnostics import CompileError, Diagnostic, diagnose
 from tilelang_lint.folders import is_skipped
 
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A file's text, or what says why there is none."""
