@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
@@ -23,14 +24,13 @@ POLL_SECONDS = 1.0
 
 def register(server: TilelangServer) -> None:
     """Everything that is no question."""
-    published = other_requests.Published(server)
-    _register_start(server, published)
-    _register_documents(server, published)
+    _register_start(server)
+    _register_documents(server)
     _register_notebooks(server)
-    _register_settings(server, published)
+    _register_settings(server)
 
 
-def _register_start(server: TilelangServer, published: other_requests.Published) -> None:
+def _register_start(server: TilelangServer) -> None:
     @server.feature(lsp.INITIALIZE)
     def initialize(params: lsp.InitializeParams) -> None:
         server.configure(params.initialization_options)
@@ -45,15 +45,16 @@ def _register_start(server: TilelangServer, published: other_requests.Published)
         if server.looker is not None:
             server.later(server.looker.warm())
         if not await _watch(server):
-            server.later(_poll(server, published))
+            server.later(_poll(server))
         await server.catalogue()
         await _pull_settings(server)
         await _hear_of_settings(server)
-        published.soon(0)
+        if not server.pulls:
+            server.closed_files.soon(0)
 
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(params: None) -> None:
-        published.stop()
+        server.closed_files.stop()
         server.stop()
         await server.runs.stop()
         server.worker.stop()
@@ -61,7 +62,7 @@ def _register_start(server: TilelangServer, published: other_requests.Published)
             server.looker.stop()
 
 
-def _register_documents(server: TilelangServer, published: other_requests.Published) -> None:
+def _register_documents(server: TilelangServer) -> None:
     documents = server.documents
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
@@ -81,7 +82,7 @@ def _register_documents(server: TilelangServer, published: other_requests.Publis
         documents.close(uri)
         server.linked.edited()  # what is on the disk counts now
         server.take_away(uri)
-        published.closed(uri)
+        server.closed_files.closed(uri)
 
 
 def _register_notebooks(server: TilelangServer) -> None:
@@ -114,7 +115,7 @@ def _register_notebooks(server: TilelangServer) -> None:
         server.take_away(params.notebook_document.uri)
 
 
-def _register_settings(server: TilelangServer, published: other_requests.Published) -> None:
+def _register_settings(server: TilelangServer) -> None:
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
         settings = params.settings
@@ -124,17 +125,17 @@ def _register_settings(server: TilelangServer, published: other_requests.Publish
         else:
             server.configure(said)
         read_again(server)
-        published.soon()
+        server.closed_files.soon()
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def did_change_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
         server.linked.changed()
-        published.soon()
+        server.closed_files.soon()
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
         server.linked.changed()
-        published.soon()
+        server.closed_files.soon()
         if not all(change.uri.endswith(".py") for change in params.changes):
             read_again(server)
 
@@ -198,11 +199,13 @@ async def _watch(server: TilelangServer) -> bool:
     return True
 
 
-async def _poll(server: TilelangServer, published: other_requests.Published) -> None:
-    """Look at the files that open documents depend on now and then."""
+async def _poll(server: TilelangServer) -> None:
+    """Look at the files that open documents, and folders, depend on now and then."""
 
     def stamps() -> object:
-        return server.projects.stamps([d.path for d in server.documents.open_files.values()])
+        paths = [d.path for d in server.documents.open_files.values()]
+        folders = [str(Path(folder, "any.py")) for folder in server.folder_paths()]
+        return server.projects.stamps(paths + folders)
 
     known = stamps()
     paths = set(server.documents.open_files)
@@ -212,5 +215,5 @@ async def _poll(server: TilelangServer, published: other_requests.Published) -> 
         found = stamps()
         if found != known and set(server.documents.open_files) == paths:
             read_again(server)
-            published.soon()
+            server.closed_files.soon()
         known, paths = found, set(server.documents.open_files)

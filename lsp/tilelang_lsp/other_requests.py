@@ -1,36 +1,28 @@
 """Requests that are not about a place in one open document.
 
 Resolving a hint, symbols of the workspace, the two questions of a call hierarchy, and diagnostics
-for editors that ask for them, of the whole workspace too.
+for editors that ask for them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
-from tilelang_diagnostics import SourceMap
 from tilelang_lsp import answers
-from tilelang_lsp.addresses import uri_of
-from tilelang_lsp.convert import Converter
+from tilelang_lsp.closed_files import result_of
 from tilelang_lsp.crossing import Crossing
 from tilelang_lsp.features import call_hierarchy
-from tilelang_lsp.features.diagnostics import editor_diagnostic
-from tilelang_lsp.worker import WorkerFailed
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
 
 log = logging.getLogger(__name__)
 MOST_SYMBOLS = 500
-# How long nothing may have changed before the files that are not open are looked at again.
-SETTLE_SECONDS = 1.0
 
 
 def register(server: TilelangServer) -> None:
@@ -131,91 +123,15 @@ def register_pull(server: TilelangServer) -> None:
 
     @server.feature(lsp.WORKSPACE_DIAGNOSTIC)
     async def workspace(params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
-        known = {p.uri: p.value for p in params.previous_result_ids}
-        reports: list[Any] = []
-        for uri, found in (await _workspace_findings(server)).items():
-            report = _report(found, known.get(uri))
-            if isinstance(report, lsp.RelatedUnchangedDocumentDiagnosticReport):
-                reports.append(lsp.WorkspaceUnchangedDocumentDiagnosticReport(
-                    uri, report.result_id))  # fmt: skip
-            else:
-                reports.append(lsp.WorkspaceFullDocumentDiagnosticReport(
-                    uri, report.items, result_id=report.result_id))  # fmt: skip
-        return lsp.WorkspaceDiagnosticReport(reports)
+        try:
+            return await server.closed_files.report(list(params.previous_result_ids))
+        except Exception:
+            log.exception("the workspace's diagnostics failed")
+            return lsp.WorkspaceDiagnosticReport([])
 
 
 def _report(found: list[lsp.Diagnostic], previous: str | None) -> Any:
-    result = hashlib.blake2b(repr(found).encode(), digest_size=8).hexdigest()
+    result = result_of(found)
     if result == previous:
         return lsp.RelatedUnchangedDocumentDiagnosticReport(result)
     return lsp.RelatedFullDocumentDiagnosticReport(found, result_id=result)
-
-
-class Published:
-    """The findings of files that are not open, kept current for editors that do not ask."""
-
-    def __init__(self, server: TilelangServer) -> None:
-        self._server = server
-        self._shown: dict[str, list[lsp.Diagnostic]] = {}
-        self._task: asyncio.Task[None] | None = None
-
-    def soon(self, wait: float = SETTLE_SECONDS) -> None:
-        """Look at all of them once nothing has changed for a while; a look under way ends."""
-        if self._server.pulls:
-            return
-        if self._task is not None:
-            self._task.cancel()
-        self._task = asyncio.get_running_loop().create_task(self._publish(wait))
-
-    def closed(self, uri: str) -> None:
-        """What is shown of a file was taken away."""
-        self._shown.pop(uri, None)
-        self.soon()
-
-    def stop(self) -> None:
-        """Look no more."""
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _publish(self, wait: float) -> None:
-        await asyncio.sleep(wait)
-        try:
-            found = await _workspace_findings(self._server)
-        except Exception:
-            log.exception("the workspace's diagnostics failed")
-            return
-        opened = self._server.documents.open_files
-        gone: dict[str, list[lsp.Diagnostic]] = {u: [] for u in self._shown if u not in found}
-        for uri, said in {**gone, **found}.items():
-            if uri not in opened and self._shown.get(uri) != said:
-                self._server.text_document_publish_diagnostics(
-                    lsp.PublishDiagnosticsParams(uri, said)
-                )
-        self._shown = found
-
-
-async def _workspace_findings(server: TilelangServer) -> dict[str, list[lsp.Diagnostic]]:
-    """Of all files of the workspace that are not open, if the client wants those at all."""
-    if server.client.get("diagnosticMode") != "workspace":
-        return {}
-    found: dict[str, list[lsp.Diagnostic]] = {}
-    for path in list(server.linked.workspace.with_language()):
-        uri = uri_of(path)
-        if server.linked.workspace.is_open(path):
-            continue
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-            reading = await server.worker.analyse(text, path, server.options_of(path, text))
-        except (OSError, UnicodeDecodeError, WorkerFailed) as error:
-            log.warning("%s: %s", path, error)
-            continue
-        sources = SourceMap({path: text})
-        encoding = server.workspace.position_encoding or "utf-16"
-        converter = Converter(uri, path, 0, sources.lines, encoding)
-        found[uri] = [
-            server.editor.adapt_diagnostic(
-                answers.diagnostic(converter, editor_diagnostic(d, path))
-            )
-            for d in reading.head.diagnostics
-        ]
-    return found

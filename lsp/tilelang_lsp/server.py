@@ -21,6 +21,7 @@ from tilelang_lsp import answers, convert
 from tilelang_lsp.addresses import path_of, uri_of
 from tilelang_lsp.assembly import Reading
 from tilelang_lsp.client import Client
+from tilelang_lsp.closed_files import ClosedFiles
 from tilelang_lsp.documents import Document, Documents
 from tilelang_lsp.features import FEATURES, Feature, Request
 from tilelang_lsp.features.diagnostics import editor_diagnostic
@@ -66,6 +67,7 @@ class TilelangServer(LanguageServer):
         self.trusted = True
         self.projects = Projects(self.project_read)
         self.linked = Linked(self.documents, self.folder_paths)
+        self.closed_files = ClosedFiles(self)
         self.runs = Runs()
         self.notebooks = Notebooks(self.documents)
         self.pulls = False

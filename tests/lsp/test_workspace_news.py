@@ -6,12 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.lsp.asking import in_launch
-from tests.lsp.test_more_protocol import Modern
+from tests.lsp.test_more_protocol import Modern, capabilities
 from tests.support.markers import kernel_text
 
 WRONG = kernel_text(in_launch("T.copy(missing, C)"))
 RIGHT = kernel_text(in_launch("T.clear(C)"))
 CREATED, CHANGED, DELETED = 1, 2, 3
+# What a pyproject.toml says, and what is found then.
+PROJECTS = (
+    ("[tool.tilelang.lint]\nignore = ['TL110']\n", CREATED, []),
+    ("[tool.tilelang.lint]\nignore = ['TL111']\n", CHANGED, ["TL110"]),
+    ("[tool.tilelang.lint]\nselect = ['TL111']\n", CHANGED, []),
+    ("", DELETED, ["TL110"]),
+)
 
 
 def heard(client: Modern, uri: str) -> list[str]:
@@ -29,6 +36,7 @@ def told(client: Modern, path: Path, kind: int) -> None:
 
 def test_what_is_shown_follows_the_disk(tmp_path: Path) -> None:
     first, second = tmp_path / "first.py", tmp_path / "second.py"
+    project = tmp_path / "pyproject.toml"
     first.write_text(WRONG)
     with Modern({"diagnosticMode": "workspace"}, root=tmp_path) as client:
         assert heard(client, first.as_uri()) == ["TL110"]
@@ -41,5 +49,42 @@ def test_what_is_shown_follows_the_disk(tmp_path: Path) -> None:
         second.unlink()
         told(client, second, DELETED)
         assert heard(client, second.as_uri()) == []
+        first.write_text(WRONG)
+        told(client, first, CHANGED)
+        assert heard(client, first.as_uri()) == ["TL110"]
+        for text, kind, codes in PROJECTS:
+            project.write_text(text) if kind != DELETED else project.unlink()
+            told(client, project, kind)
+            assert heard(client, first.as_uri()) == codes, text
         assert client.messages == []
     assert "Traceback" not in "".join(client.log)
+
+
+def test_an_editor_that_asks_is_told_to_ask_again(tmp_path: Path) -> None:
+    first, project = tmp_path / "first.py", tmp_path / "pyproject.toml"
+    first.write_text("# tilelang: target gpu\n" + WRONG)
+    able = capabilities(
+        textDocument__diagnostic={}, workspace__diagnostics={"refreshSupport": True}
+    )
+    results: list[dict[str, str]] = []
+    with Modern({"diagnosticMode": "workspace"}, capabilities=able, root=tmp_path) as client:
+
+        def asked() -> dict[str, list[str] | None]:
+            """The codes of each file, None where they are as before."""
+            found = client.request("workspace/diagnostic", {"previousResultIds": results})["items"]
+            results[:] = [{"uri": r["uri"], "value": r["resultId"]} for r in found]
+            return {Path(r["uri"]).name: None if r["kind"] == "unchanged"
+                    else [d["code"] for d in r["items"]] for r in found}  # fmt: skip
+
+        assert asked() == {"first.py": ["TL403", "TL110"]}
+        assert asked() == {"first.py": None}
+        assert "workspace/diagnostic/refresh" not in client.requests_from_server
+        for text, kind, codes in PROJECTS:
+            project.write_text(text) if kind != DELETED else project.unlink()
+            told(client, project, kind)
+            assert asked() == {"first.py": ["TL403", *codes]}, text
+        assert client.requests_from_server.count("workspace/diagnostic/refresh") == len(PROJECTS)
+        first.unlink()
+        told(client, first, DELETED)
+        assert asked() == {"first.py": []}
+        assert client.log == []
