@@ -15,14 +15,14 @@ counts as not given; `settings_check.py` says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tilelang_lint.comments import comments
 from tilelang_lint.selection import selector_problem
 
 COMMENT = re.compile(r"^\s*#\s*tilelang:\s*(?P<what>target|hints)\s+(?P<rest>.+?)\s*$", re.M)
-_QUOTES = ('"' * 3, "'" * 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,6 @@ def asked_by_file(text: str) -> Asked:
     """What the comments of a file ask for."""
     said = [words(m["rest"]) for m in comments(text, COMMENT) if m["what"] == "target"]
     return Asked(targets=said[-1] if said else ())
-
-
-def comments(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Where a pattern of a comment occurs, but in the strings over several lines."""
-    for match in pattern.finditer(text) if "tilelang:" in text else ():
-        if not any(text.count(quotes, 0, match.start()) % 2 for quotes in _QUOTES):
-            yield match
 
 
 def targets(value: Any) -> tuple[str, ...]:

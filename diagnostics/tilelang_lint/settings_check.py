@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 from tilelang.cli.project import is_value, table_of
 from tilelang_diagnostics import Diagnostic, Severity, Span, did_you_mean
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.comments import DIRECTIVES, comments
 from tilelang_lint.selection import selector_problem
-from tilelang_lint.settings import COMMENT, comments
+from tilelang_lint.settings import COMMENT
 
 _SETTING, _TARGET = "TL725", "TL403"
 _OF_PROJECT = ("target", "targets", "set", "lint", "lsp")
-_DIRECTIVES = ("target", "hints", "set", "ignore", "ignore-file")
 _DIRECTIVE = re.compile(r"^\s*#\s*tilelang:\s*(?P<word>[\w-]*)", re.M)
 
 
@@ -152,9 +152,9 @@ def target_problems(path: tuple[str, ...], value: object) -> Iterator[Problem]:
 
 
 def _directive(word: str) -> Iterator[Problem]:
-    if word not in _DIRECTIVES:
-        message = f"there is no comment `# tilelang: {word}`{did_you_mean(word, _DIRECTIVES)}"
-        yield Problem((), message, f"one of {', '.join(_DIRECTIVES)}")
+    if word not in DIRECTIVES:
+        message = f"there is no comment `# tilelang: {word}`{did_you_mean(word, DIRECTIVES)}"
+        yield Problem((), message, f"one of {', '.join(DIRECTIVES)}")
 
 
 def _toml_place(lines: tuple[str, ...], file: str, path: tuple[str, ...]) -> Span:

@@ -16,17 +16,15 @@ is the reason, for people.
 from __future__ import annotations
 
 import io
-import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from tilelang_diagnostics import Diagnostic
+from tilelang_lint.comments import IGNORE, IGNORE_FILE, comments
 from tilelang_lint.selection import matches
 
-_COMMENT = re.compile(r"#\s*tilelang:\s*ignore\[(?P<selectors>[^\]]*)\]")
-_OF_FILE = re.compile(r"^#\s*tilelang:\s*ignore-file\[(?P<selectors>[^\]]*)\]", re.M)
 _LAST_LINE = 10**9
 _LAYOUT_TOKENS = frozenset({tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 
@@ -61,9 +59,10 @@ class Suppressions:
 def suppressions_in(text: str) -> Suppressions:
     """The suppressions that comments of `text` ask for; a text that is no Python may have some."""
     entries = [
-        Suppression(1, _LAST_LINE, _names(match["selectors"])) for match in _OF_FILE.finditer(text)
+        Suppression(1, _LAST_LINE, _names(match["selectors"]))
+        for match in comments(text, IGNORE_FILE)
     ]
-    if not _COMMENT.search(text):
+    if not IGNORE.search(text):
         return Suppressions(tuple(entries))
     waiting: list[tuple[str, ...]] = []  # of own-line comments whose statement is still to come
     for part in _parts(text):
@@ -119,7 +118,7 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def _selectors(comment: str) -> tuple[str, ...]:
-    match = _COMMENT.search(comment)
+    match = IGNORE.search(comment)
     return () if match is None else _names(match["selectors"])
 
 

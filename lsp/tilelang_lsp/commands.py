@@ -19,6 +19,7 @@ from tilelang_lsp.clicked import Asked
 from tilelang_lsp.describe_budget import assumed_page, budget_page
 from tilelang_lsp.documents import Document
 from tilelang_lsp.features.code_lenses import COMPILE, EMULATE, SET, SHOW, TARGET, TRACE
+from tilelang_lsp.features.suppressions import AHEAD
 from tilelang_lsp.insights import Key, keys_of
 from tilelang_lsp.model import NOMINAL, Insight, Kernel
 from tilelang_lsp.options import Options
@@ -35,7 +36,6 @@ TARGETS = ("cuda:sm_80", "cuda:sm_89", "cuda:sm_90a", "cuda:sm_100a", "hip:gfx94
            "cpu")  # fmt: skip
 _COMMENT = re.compile(r"^(?P<lead>\s*#\s*tilelang:\s*set\s+)(?P<values>.*?)\s*$")
 _TARGET = re.compile(r"^\s*#\s*tilelang:\s*target\s+\S.*$")
-_AHEAD = re.compile(r"#!|#.*coding[:=]")  # lines that only count at the top of a file
 _RUNS = {COMPILE: "compile", EMULATE: "emulate", TRACE: "trace"}
 _Meant = tuple[Document, Key, Kernel, Insight | None]
 
@@ -183,7 +183,7 @@ def target_edit(document: Document, target: str) -> tuple[Span, str]:
             lead = start[0] if start else ""
             span = Span(document.path, number, 1, number, len(line) + 1)
             return span, f"{lead}# tilelang: target {target}"
-    first = next((n for n, line in enumerate(lines[:2], 1) if not _AHEAD.match(line)), 3)
+    first = next((n for n, line in enumerate(lines[:2], 1) if not AHEAD.match(line)), 3)
     return Span(document.path, first, 1, first, 1), f"# tilelang: target {target}\n"
 
 

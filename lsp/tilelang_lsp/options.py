@@ -14,15 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelang.cli.project import values_of
-from tilelang_lint.settings import (
-    COMMENT,
-    asked_by,
-    asked_by_file,
-    asked_by_project,
-    comments,
-    table,
-    words,
-)
+from tilelang_lint.comments import comments
+from tilelang_lint.settings import COMMENT, asked_by, asked_by_file, asked_by_project, table, words
 from tilelang_lsp.following import Imports
 from tilelang_lsp.model import HINT_KINDS, HintKind
 

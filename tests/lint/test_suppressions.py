@@ -85,3 +85,10 @@ def test_broken_texts_do_not_raise(text: str) -> None:
 def test_a_comment_for_the_whole_file() -> None:
     assert covered("# tilelang: ignore-file[TL306]\na = 1\nb = 2") == [1, 2, 3]
     assert covered("a = 1\n    # tilelang: ignore-file[TL306]\nb = 2") == []
+
+
+def test_a_string_over_several_lines_switches_nothing_off() -> None:
+    quotes = '"' * 3
+    said = "# tilelang: ignore-file[TL306]"
+    assert suppressions_in(f"{said}\nx = 1\n").entries
+    assert not suppressions_in(f"x = {quotes}\n{said}\n{quotes}\n").entries

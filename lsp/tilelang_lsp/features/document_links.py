@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from tilelang_diagnostics import Span, find_code
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.comments import IGNORE, IGNORE_FILE
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.diagnostics import page_file
 
 _LINK = re.compile(r"(?P<code>\bTL\d{3}\b)|(?P<url>https?://[^\s'\"<>)\]]+)")
-_IGNORED = re.compile(r"tilelang:\s*ignore\[([^\]]*)\]")
+_IGNORED = (IGNORE, IGNORE_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,11 @@ def _links(path: str, number: int, line: str) -> Iterator[Link]:
             yield Link(span, "", text, "open in the browser")
         elif 0 <= comment < match.start() and (page := page_file(match["code"])):
             yield Link(span, page, "", f"explain {match['code']}")
-    for ignored in _IGNORED.finditer(line):
-        for name in re.finditer(r"[a-z][\w-]+", ignored[1]):
+    for ignored in (match for pattern in _IGNORED for match in pattern.finditer(line)):
+        for name in re.finditer(r"[a-z][\w-]+", ignored["selectors"]):
             row = find_code(name[0])
             page = page_file(row.code) if row is not None else ""
             if row is not None and page:
-                start = ignored.start(1) + name.start() + 1
+                start = ignored.start("selectors") + name.start() + 1
                 span = Span(path, number, start, number, start + len(name[0]))
                 yield Link(span, page, "", f"explain {row.code}")

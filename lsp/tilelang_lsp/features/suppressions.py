@@ -14,10 +14,10 @@ from typing import Any
 
 from tilelang_diagnostics import Diagnostic, Edit, Span, apply_edits
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.comments import IGNORE, IGNORE_FILE
 from tilelang_lint.suppressions import suppressions_in
 
-_LINE = re.compile(r"#\s*tilelang:\s*ignore\[(?P<names>[^\]]*)\]")
-_FILE = re.compile(r"^#\s*tilelang:\s*ignore-file\[(?P<names>[^\]]*)\]")
+AHEAD = re.compile(r"#!|#.*coding[:=]")  # lines that only count at the top of a file
 
 
 def on_the_line(text: str, found: Diagnostic, name: str) -> Edit | None:
@@ -32,7 +32,7 @@ def on_the_line(text: str, found: Diagnostic, name: str) -> Edit | None:
     indent = first[: len(first) - len(first.lstrip())]
     above = Span(span.file, span.line, 1, span.line, 1)
     tries = (
-        _added(_LINE, line, span.file, span.end_line, name),
+        _added(IGNORE, line, span.file, span.end_line, name),
         Edit(_end(line, span.file, span.end_line), f"  # tilelang: ignore[{name}]"),
         Edit(above, f"{indent}# tilelang: ignore[{name}]\n"),
     )
@@ -49,11 +49,11 @@ def in_the_file(text: str, path: str, name: str) -> Edit:
     """A comment at the top of a file, below what has to stand there."""
     lines = split_lines(text)
     for number, line in enumerate(lines, 1):
-        there = _added(_FILE, line, path, number, name)
+        there = _added(IGNORE_FILE, line, path, number, name)
         if there is not None:
             return there
     row = 1
-    while row <= len(lines) and row <= 2 and re.match(r"#!|#.*coding[:=]", lines[row - 1]):
+    while row <= len(lines) and row <= 2 and AHEAD.match(lines[row - 1]):
         row += 1
     return Edit(Span(path, row, 1, row, 1), f"# tilelang: ignore-file[{name}]\n")
 
@@ -104,8 +104,8 @@ def _added(pattern: re.Pattern[str], line: str, path: str, number: int, name: st
     match = pattern.search(line)
     if match is None:
         return None
-    place = match.end("names") + 1
-    joint = ", " if match["names"].strip() else ""
+    place = match.end("selectors") + 1
+    joint = ", " if match["selectors"].strip() else ""
     return Edit(Span(path, number, place, number, place), f"{joint}{name}")
 
 

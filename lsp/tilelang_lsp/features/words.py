@@ -14,18 +14,13 @@ from dataclasses import dataclass
 
 from tilelang_diagnostics import CATALOGUE
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.comments import DIRECTIVES
 from tilelang_lsp.cursor import string_at
 from tilelang_lsp.features.argument_values import parameter_name, strings_of
 from tilelang_lsp.features.base import Request
 from tilelang_lsp.model import HINT_KINDS
 
 _DIRECTIVE = re.compile(r"#\s*tilelang:\s*(?P<said>[^#]*)$")
-_DIRECTIVES = (
-    ("target ", "what findings, layouts and budgets are for"),
-    ("hints ", "the kinds of hints that are shown"),
-    ("set ", "values for parameters and dimensions"),
-    ("ignore[]", "findings that are not shown for this statement"),
-)
 _OF_OPTIONS = ("pass_configs", "configs")
 
 
@@ -83,7 +78,7 @@ def _continued(word: Word, prefix: str) -> Word:
 
 def _of_comment(request: Request, said: str) -> Iterator[Word]:
     what, _, rest = said.partition(" ")
-    ignored = re.match(r"ignore\[[^\]]*$", said)
+    ignored = re.match(r"ignore(?:-file)?\[[^\]]*$", said)
     if ignored is not None:
         for row in CATALOGUE:
             yield Word(row.name, "value", f"{row.code}: {row.summary}")
@@ -97,4 +92,5 @@ def _of_comment(request: Request, said: str) -> Iterator[Word]:
         names = {n for k in request.analysis.kernels for n in (*k.open_names, *dict(k.values))}
         yield from (Word(f"{n}=", "keyword", "a value for it") for n in sorted(names))
     elif said == what:
-        yield from (Word(text, "keyword", about) for text, about in _DIRECTIVES)
+        for word, about in DIRECTIVES.items():
+            yield Word(f"{word}[]" if word.startswith("ignore") else f"{word} ", "keyword", about)

@@ -1,0 +1,32 @@
+"""Which comments of a file are for us, and what may they say?
+
+# tilelang: target cuda:sm_90a
+# tilelang: ignore-file[TL306]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+DIRECTIVES: Final[dict[str, str]] = {
+    "target": "what findings, layouts and budgets are for",
+    "hints": "the kinds of hints that are shown",
+    "set": "values for parameters and dimensions",
+    "ignore": "findings that are not shown for this statement",
+    "ignore-file": "findings that are not shown for this file",
+}
+IGNORE: Final = re.compile(r"#\s*tilelang:\s*ignore\[(?P<selectors>[^\]]*)\]")
+# At the margin only.
+IGNORE_FILE: Final = re.compile(
+    r"^#\s*tilelang:\s*ignore-file\[(?P<selectors>[^\]]*)\]", re.MULTILINE
+)
+_QUOTES: Final = ('"' * 3, "'" * 3)
+
+
+def comments(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Where a pattern of a comment occurs, but in the strings over several lines."""
+    for match in pattern.finditer(text) if "tilelang:" in text else ():
+        if not any(text.count(quotes, 0, match.start()) % 2 for quotes in _QUOTES):
+            yield match
