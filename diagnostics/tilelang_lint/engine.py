@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tilelang.checks import ON_REQUEST
+from tilelang.checks import ON_REQUEST, TARGET_ON_REQUEST
 from tilelang.language.frontend import Parsed, StaticResult, parse_static
 from tilelang.language.imported_modules import ImportedModules
 from tilelang.language.source import SourceFile
@@ -47,7 +47,7 @@ def lint_text(
     settings = settings or Settings()
     if not mentions_tilelang(text):
         return ()
-    asked = [code for code in ON_REQUEST if settings.selection.asks_for(code)]
+    asked = asked_for(settings.selection)
     subject = read_kernels(
         text, path, settings.values, settings.target, asked, settings.project, modules=modules
     )
@@ -55,6 +55,11 @@ def lint_text(
     if modules is not None:
         found = list(own_findings(found, path, modules.text))
     return settings.selection.keep(without_suppressed(found, text, path))
+
+
+def asked_for(selection: Selection) -> tuple[str, ...]:
+    """The codes that are looked for because they are selected."""
+    return tuple(c for c in (*ON_REQUEST, *TARGET_ON_REQUEST) if selection.asks_for(c))
 
 
 def mentions_tilelang(text: str) -> bool:

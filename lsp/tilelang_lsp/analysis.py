@@ -18,6 +18,7 @@ from tilelang.language.source import SourceFile, syntax_error
 from tilelang.target import parse_target
 from tilelang_diagnostics import CompileError, Diagnostic, Span
 from tilelang_lint.engine import (
+    asked_for,
     internal_error,
     mentions_tilelang,
     read_kernels,
@@ -102,7 +103,8 @@ def _read(source: SourceFile, options: Options, owners: Collection[str] | None =
         except CompileError:
             target = None
     return read_kernels(
-        source.text, source.path, options.values, target, project=options.project,
+        source.text, source.path, options.values, target,
+        asked_for(Selection(options.select, options.ignore)), project=options.project,
         with_layouts=False, kernel=None if owners is None else tuple(owners), source=source,
         modules=modules_of(options.imports),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.markers import kernel_text
 from tilelang.cli import main
-from tilelang_diagnostics import Diagnostic, from_json
+from tilelang_diagnostics import Diagnostic, from_json, page
 
 UNKNOWN = kernel_text("""
 @T.prim_func
@@ -150,3 +150,12 @@ def test_each_file_has_its_own_project(tmp_path: Path, capsys: pytest.CaptureFix
     said = [from_json(d) for d in json.loads(capsys.readouterr().out)["diagnostics"]]
     places = {(d.code, Path(d.span.file).parent.name) for d in said if d.span}
     assert places == {("TL118", "one"), ("TL110", "two")}
+
+
+@pytest.mark.parametrize("code", ["TL222", "TL609"])
+def test_what_is_only_looked_for_where_it_is_selected(found: Lint, code: str) -> None:
+    example = page(code).failing
+    target = example.options.get("target", "cpu")
+    project = f"[tool.tilelang]\ntarget = '{target}'\n"
+    assert found(example.text, project) == []
+    assert [d.code for d in found(example.text, f"{project}{LINT}select = ['{code}']\n")] == [code]
