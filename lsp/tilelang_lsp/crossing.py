@@ -59,17 +59,14 @@ class Crossing:
         self.path = path
         self._text = text
         workspace.look_again()
-        own = workspace.text(path) if workspace.is_open(path) else None
-        self._own = None if own == text else read_names(path, text)
-        self._same = own == text
+        same = workspace.is_open(path) and workspace.text(path) == text
+        self._own = workspace.names(path) if same else read_names(path, text)
         self._lines: dict[str, tuple[str, ...]] = {}
         self._all: dict[object, dict[object, Meaning]] = {}
 
     def names(self, path: str) -> Names | None:
         """The names of a file."""
-        if path == self.path and not self._same:
-            return self._own
-        return self.workspace.names(path)
+        return self._own if path == self.path else self.workspace.names(path)
 
     def at(self, line: int, column: int) -> Found | None:
         """The name at a position of the file: bound, used, an attribute, a keyword, an import."""

@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 
 # What a hint waits for the analysis of a keystroke, before the moved ones are given.
 FRESH_SECONDS = 0.045
+CHANGED = "the text changed while it was read"
 NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
     [
         lsp.NotebookDocumentFilterWithCells(
@@ -81,6 +82,7 @@ class TilelangServer(LanguageServer):
 
     async def answer(self, feature: Feature, params: Any) -> Any:
         """The LSP answer of one feature; the empty one if anything fails."""
+        versions = {u: d.version for u, d in self.workspace.text_documents.items()}
         try:
             uri = params.text_document.uri
             document = await self._document(feature, self.notebooks.whole(uri))
@@ -98,6 +100,9 @@ class TilelangServer(LanguageServer):
             answer = answers.answer(
                 converter, feature.method, found, eager=not self.editor.resolves_hints
             )
+            if isinstance(answer, lsp.WorkspaceEdit):
+                if any(self.version_of(uri) != known for uri, known in versions.items()):
+                    raise JsonRpcException(CHANGED, lsp.LSPErrorCodes.ContentModified.value)
             return self.editor.adapt(feature.method, answer, self.version_of)
         except (asyncio.CancelledError, JsonRpcException):
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,32 @@ def test_files_that_are_not_open(client: Folders) -> None:
     (symbol,) = client.request("workspace/symbol", {"query": "four"})
     assert symbol["location"]["uri"] == "untitled:calls"
     client.notify("textDocument/didClose", {"textDocument": {"uri": "untitled:calls"}})
+
+
+def test_edits_are_for_the_text_there_is(client: Folders) -> None:
+    """What is typed while a name is looked for everywhere does not have its edits misplaced."""
+    folder = client._folders[0] / "many"
+    folder.mkdir()
+    for number in range(200):
+        (folder / f"use{number}.py").write_text("from ops import BLOCK\n" * 20)
+    uri = (client._folders[0] / "use.py").as_uri()
+    client.open(uri, USE)
+    assert client.ask("textDocument/prepareRename", uri, 0, 18)["placeholder"] == "BLOCK"
+    asked = client.send("textDocument/rename", {
+        "textDocument": {"uri": uri}, "position": {"line": 0, "character": 18}, "newName": "TILE",
+    })  # fmt: skip
+    client.replace(uri, "\n\n" + USE, 2)
+    try:
+        edits = client.wait(asked)["changes"][uri]
+    except RuntimeError as error:
+        assert "the text changed while it was read" in str(error)
+    else:  # it was found before
+        assert ranges(edits) == places(client, USE, "BLOCK")
+    found = client.ask("textDocument/rename", uri, 2, 18, newName="TILE")["changes"]
+    assert ranges(found[uri]) == places(client, "\n\n" + USE, "BLOCK")
+    assert len(found) == 202
+    client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    shutil.rmtree(folder)
 
 
 def test_what_is_shown_follows_the_imported_file(tmp_path: Path) -> None:
