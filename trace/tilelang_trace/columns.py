@@ -6,10 +6,13 @@ line of generated source they are from.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, Final
 
 from tilelang.codegen.cpu_artifact import CpuArtifact
@@ -131,8 +134,11 @@ def resources_of(artifact: Any, target: Target, codes: Sequence[Code]) -> tuple[
     return tuple(found)
 
 
-def layout_shots(layouts: Any) -> tuple[LayoutShot, ...]:
-    """Every layout that was chosen, drawn; the same one is drawn once."""
+def layout_shots(layouts: Any, traced: str = "") -> tuple[LayoutShot, ...]:
+    """Every layout that was chosen, drawn; the same one is drawn once.
+
+    Reasons name files as seen from the `traced` one.
+    """
     drawn: dict[tuple[str, tuple[str, ...]], str] = {}
     found = []
     for entry in layouts:
@@ -141,10 +147,23 @@ def layout_shots(layouts: Any) -> tuple[LayoutShot, ...]:
         if key not in drawn:
             drawn[key] = entry.draw_svg()
         found.append(LayoutShot(
-            entry.name, entry.kind, shape, str(entry.dtype), entry.short, entry.why, entry.span,
+            entry.name, entry.kind, shape, str(entry.dtype), entry.short, _why(entry, traced),
+            entry.span,
             drawn[key], _cost(entry),
         ))  # fmt: skip
     return tuple(found)
+
+
+def _why(entry: Any, traced: str) -> str:
+    text: str = entry.why
+    if entry.variable is None or entry.solution is None or not os.path.isabs(traced):
+        return text
+    origins = entry.solution.why(entry.variable).origins
+    for file in {o.span.file for o in origins if o.span is not None and os.path.isabs(o.span.file)}:
+        with suppress(ValueError):  # on another drive
+            near = Path(os.path.relpath(file, os.path.dirname(traced))).as_posix()
+            text = text.replace(f" at {file}:", f" at {near}:")
+    return text
 
 
 def opcode_of(line: str) -> str | None:

@@ -168,7 +168,8 @@ class Recorder:
             return
         self._part(Part(name, seconds, phase_of(name), len(self.steps), _resident(), inner))
         if name == "infer_layouts" and result is not None:
-            self._keep(self.layouts, layout_shots(result), lambda w, x: w.layout(x))
+            shots = layout_shots(result, self._head.file)
+            self._keep(self.layouts, shots, lambda w, x: w.layout(x))
         elif name == "emit" and result is not None:
             # Another attempt for want of shared memory starts from the same program.
             self._attempt += 1
