@@ -8,12 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.ir.test_read_back import CASES, function_of
 from tests.trace.recorded import trace_of
 from tilelang.cli import main
+from tilelang.compiler import effective_options
+from tilelang.options import CompileOptions
+from tilelang.program.stmt import Function
 from tilelang.runtime.nvrtc import find_nvrtc
+from tilelang.target import parse_target
 from tilelang_diagnostics import Diagnostic, Severity, Span
 from tilelang_trace.model import Line, Step, Trace
 from tilelang_trace.pipelines import pipeline_text, pipelines
+from tilelang_trace.recorder import Recorder, recorded
 
 needs_nvrtc = pytest.mark.skipif(find_nvrtc() is None, reason="NVRTC is not installed")
 
@@ -146,3 +152,85 @@ def test_a_cpu_has_none() -> None:
 
 def test_a_trace_without_steps() -> None:
     assert pipelines(Trace("f", "k.py", "cpu", ())) == ()
+
+
+# What was asked for, and whether each copy and product is what it should be: on Ampere, on HIP and
+# on Metal. Capitals became asynchronous copies or matrix instructions.
+TEN = {
+    "jit_gemm_tn": (2, "CcG", "ccG", "ccG"),
+    "pipeline_one_ahead": (2, "CCG", "ccG", "ccG"),
+    "pipeline_product_first": (2, "CCG", "ccG", "ccG"),
+    "pipeline_no_overlap": (1, "ccG", "ccG", "ccG"),
+    "pipeline_block_sparse": (2, "ccG", "ccG", "ccG"),
+    "parallel_in_pipelined": (2, "C", "c", "c"),
+    "pipelined_in_serial": (2, "C", "c", "c"),
+    "gqa_fwd_full": (2, "CGCG", "cGcG", "cGcG"),
+    "mha_inference_full": (2, "CGCG", "cGcG", "cGcG"),
+    "gemm_w4a8": (1, "ccG", "ccG", "ccg"),
+}
+VERDICTS = {"CcG": "partly", "ccG": "no", "ccg": "no", "c": "no", "cGcG": "no"}
+
+
+@pytest.mark.needs_torch
+@pytest.mark.parametrize("column", [0, 1, 2], ids=["cuda", "hip", "metal"])
+@pytest.mark.parametrize("name", TEN)
+def test_pipelines_of_the_registry(name: str, column: int) -> None:
+    asked, *expected = TEN[name]
+    target = ("cuda:sm_80", "hip:gfx942", "metal:apple9")[column]
+    trace = lowered(function_of(next(case for case in CASES if case.name == name)), target)
+    first = pipelines(trace)[0]
+    marks = "".join(s.kind[0].upper() if s.holds else s.kind[0] for s in first.statements)
+    assert (first.asked, marks) == (asked, expected[column])
+    assert first.verdict == VERDICTS.get(marks, "yes")
+    text = "\n".join(shown(trace))
+    assert "gave no reason" not in text
+    if "c" in marks:
+        found = [first.reason, *(s.reason for s in first.statements if not s.holds)]
+        assert any(reason in " ".join(found) for reason in (
+            "one stage was asked for", "has no asynchronous copies", "a thread moves 2 bytes",
+            "a condition decides",
+        )), found  # fmt: skip
+
+
+def lowered(function: Function, target: str) -> Trace:
+    options = effective_options(function, CompileOptions())
+    recorder = Recorder(function, parse_target(target), options, code=False)
+    assert recorded(recorder, function, parse_target(target), options, code=False) is None
+    return recorder.trace
+
+
+@pytest.mark.parametrize(
+    ("loop", "asked"),
+    [("4", 1), ("4, num_stages=0", 1), ("4, num_stages=3", 3), ("4, num_stages='auto'", 0),
+     ("4, num_stages=0, order=(0, 1), stage=(0, 1)", 2), ("4, stage=(0,)", 1), ("4, stage=n", 1),
+     ("4, order=(1, 2, 0), stage=(0, 0, 2)", 2)],
+)  # fmt: skip
+def test_how_many_stages_are_asked_for(loop: str, asked: int) -> None:
+    (found,) = pipelines(made(f"for k in T.Pipelined({loop}):\n    T.copy(A, S)"))
+    assert found.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("statement", "marks"),
+    [("T.copy(A, S)", "c"), ("T.copy(A[0:8], S[0:8])", "c"), ("T.tma_copy(A, S)", "c"),
+     ("T.copy(S, A)", ""), ("T.copy(T.region(A[0:8]), T.region(S[0:8]))", "c"),
+     ("S[k] = T.cast(A[k], 'float32')", "c"), ("S[k] = 2.0", ""), ("A[k] = S[k]", ""),
+     ("T.gemm(S, S, S)", "g"), ("T.wgmma_gemm(S, S, S)", "g"), ("T.clear(S)", ""),
+     ("if k > 0:\n        T.copy(A, S)\n    else:\n        T.clear(S)", "c"),
+     ("for i in T.Parallel(8):\n        S[i] = A[i]", "c")],
+)  # fmt: skip
+def test_what_a_loop_holds_is_read_as_python(statement: str, marks: str) -> None:
+    (found,) = pipelines(made(f"for k in T.Pipelined(4, num_stages=2):\n    {statement}"))
+    assert "".join(s.kind[0] for s in found.statements) == marks
+
+
+def test_text_that_is_no_python_has_no_pipelines() -> None:
+    assert pipelines(made("for k in T.Pipelined(4, num_stages=2:\n    pass")) == ()
+
+
+def test_reasons_of_layouts_name_files_as_seen_from_the_traced_one() -> None:
+    for kernel in ("gemm", "macro_attention"):
+        trace = trace_of(kernel, "sm_80", code=False)
+        said = [shot.why for shot in trace.layouts if " at kernels.py:" in shot.why]
+        folder = str(Path(trace.file).parent)
+        assert said and not any(folder in shot.why for shot in trace.layouts)

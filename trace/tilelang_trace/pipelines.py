@@ -11,27 +11,21 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from rich.text import Text
 
 from tilelang.inspection.counts import of_ptx, of_sass
-from tilelang_diagnostics import Diagnostic, Span
+from tilelang.target import parse_target
+from tilelang_diagnostics import CompileError, Diagnostic, Span
 from tilelang_trace.columns import opcode_of
-from tilelang_trace.model import Line, Step, Trace
+from tilelang_trace.loops import Found, Kind, pipelined_loops
+from tilelang_trace.model import Step, Trace
 from tilelang_trace.terminal import plain
 
-Kind = Literal["copy", "gemm"]
-_LOOP: Final = re.compile(r"(\s*)for (\w+) in T\.Pipelined\((.*)\):")
-_STAGES: Final = re.compile(r"num_stages=(?:'(auto)'|(\d+))")
-_SHARED: Final = re.compile(r"\s*(\w+) = T\.alloc_shared\(")
-_COPY: Final = re.compile(r"\s*T\.(?:tma_)?copy\((\w+)(\[.*\])?, (\w+)(?:\[|,|\))")
-_STORE: Final = re.compile(r"\s*(\w+)\[.*?\] = (?:T\.cast\()?(\w+)\[")
-_GEMM: Final = re.compile(r"\s*T\.(?:wgmma_|tcgen05_)?gemm\(")
-_TENSOR: Final = re.compile(r"(\w+): T\.(?:Strided)?Tensor\(")
-_MADE: Final = re.compile(r"\s*(\w+) = T\.(?:empty|alloc_global)\(")
-_SCOPES: Final = ("shared", "shared.dyn")
+_UNDER: Final = "a condition decides about it: only statements of the loop itself are copied ahead"
 _ASYNC: Final = ("cp.async", "tma")
 _REASONS: Final = ("TL508", "TL507", "TL505", "TL506", "TL513", "TL606", "TL401", "TL406")
 
@@ -83,89 +77,48 @@ def pipelines(trace: Trace) -> tuple[Pipeline, ...]:
     """Every pipelined loop of the kernel, in the order of its Python."""
     if not trace.steps:
         return ()
-    first = trace.steps[0]
-    tensors, shared = _memory(first)
     counts, where = _counted(trace)
     depths = _versions(trace.steps)
     found = []
-    for number, line in enumerate(first.lines):
-        loop = _LOOP.match(line.text)
-        if loop is None:
-            continue
-        body = list(_body(first.lines, number, len(loop[1])))
-        statements = tuple(_statements(body, tensors, shared, counts, trace.remarks))
-        into = {name for s in body for name in _destination(s.text, tensors, shared)}
+    for loop in pipelined_loops(trace.steps[0]):
+        statements = tuple(_statement_of(x, counts, trace.remarks) for x in loop.statements)
+        into = {x.fills for x in loop.statements}
         versions = tuple((name, n) for name, n in depths.items() if name in into)
         stages = min((n for _, n in versions), default=1)
-        named = _STAGES.search(loop[3])
-        asked = int(named[2]) if named is not None and named[2] else 0
-        reason = next((_said(d) for d in trace.remarks if _is_about(d, line.span)), "")
-        found.append(
-            Pipeline(loop[2], line.span, asked, stages, versions, statements, reason, where)
-        )
+        reason = next((_said(d) for d in trace.remarks if _is_about(d, loop.line.span)), "")
+        found.append(Pipeline(
+            loop.variable, loop.line.span, loop.asked, stages, versions, statements,
+            reason or _plain_reason(trace.target, loop.asked), where,
+        ))  # fmt: skip
     return tuple(found)
 
 
-def _memory(step: Step) -> tuple[set[str], set[str]]:
-    """Names of tensors, and of tiles in shared memory."""
-    tensors = {s.name for s in step.symbols if s.scope == "global"}
-    shared = {s.name for s in step.symbols if s.scope in _SCOPES}
-    for line in step.lines:
-        if line.text.startswith("def "):
-            tensors |= set(_TENSOR.findall(line.text))
-        if (made := _MADE.match(line.text)) is not None:
-            tensors.add(made[1])
-        if (tile := _SHARED.match(line.text)) is not None:
-            shared.add(tile[1])
-    return tensors, shared
+def _plain_reason(target: str, asked: int) -> str:
+    """Why nothing is copied ahead, where nobody needs to look for it."""
+    if asked == 1:
+        return "one stage was asked for: nothing is to be copied ahead"
+    with suppress(CompileError):
+        has = parse_target(target).capabilities
+        if not (has.has_cp_async or has.has_tma):
+            return f"{target} has no asynchronous copies"
+    return ""
 
 
-def _body(lines: Sequence[Line], start: int, depth: int) -> Iterator[Line]:
-    for line in lines[start + 1 :]:
-        if len(line.text) - len(line.text.lstrip()) <= depth:
-            return
-        yield line
-
-
-def _destination(text: str, tensors: set[str], shared: set[str]) -> Iterator[str]:
-    """The shared tile a line fills from a tensor."""
-    if (copy := _COPY.match(text)) is not None:
-        source, target = copy[1], copy[3]
-    elif (store := _STORE.match(text)) is not None:
-        source, target = store[2], store[1]
-    else:
-        return
-    if source in tensors and target in shared:
-        yield target
-
-
-def _statements(
-    body: Iterable[Line], tensors: set[str], shared: set[str],
-    counts: dict[Span, Counter[str]], remarks: Sequence[Diagnostic],
-) -> Iterator[Statement]:  # fmt: skip
-    loop: tuple[int, Span | None] = 0, None  # the T.Parallel around a line
-    for line in body:
-        depth = len(line.text) - len(line.text.lstrip())
-        if " in T.Parallel(" in line.text:
-            loop = depth, line.span
-            continue
-        around = loop[1] if depth > loop[0] else None
-        kind: Kind | None = None
-        if any(_destination(line.text, tensors, shared)):
-            kind = "copy"
-        elif _GEMM.match(line.text) is not None:
-            kind = "gemm"
-        if kind is None:
-            continue
-        became = counts.get(line.span, Counter()) if line.span is not None else Counter[str]()
-        wanted = _ASYNC if kind == "copy" else ("mma",)
-        about = next((d for d in remarks if _is_about(d, line.span) or _is_about(d, around)), None)
-        yield Statement(
-            kind, line.text.strip(), line.span,
-            tuple((n, became[n]) for n in wanted if became[n]),
-            tuple((n, became[n]) for n in _INSTEAD if became[n]),
-            "" if about is None else about.message, (about.help or "") if about else "",
-        )  # fmt: skip
+def _statement_of(
+    found: Found, counts: dict[Span, Counter[str]], remarks: Sequence[Diagnostic]
+) -> Statement:
+    span = found.line.span
+    became = counts.get(span, Counter()) if span is not None else Counter[str]()
+    wanted = _ASYNC if found.kind == "copy" else ("mma",)
+    around = None if found.around is None else found.around.span
+    about = next((d for d in remarks if _is_about(d, span) or _is_about(d, around)), None)
+    plain_reason = _UNDER if found.kind == "copy" and found.under else ""
+    return Statement(
+        found.kind, found.line.text.strip(), span,
+        tuple((n, became[n]) for n in wanted if became[n]),
+        tuple((n, became[n]) for n in _INSTEAD if became[n]),
+        plain_reason if about is None else about.message, (about.help or "") if about else "",
+    )  # fmt: skip
 
 
 _INSTEAD: Final = ("ld.global", "st.shared", "ld.shared")
@@ -277,22 +230,23 @@ def _one(found: Pipeline) -> Iterator[Text]:
                         f"of {held}")  # fmt: skip
         elif kind == "copy":
             yield _line(False, word, "no line copies from a tensor to shared memory")
-        yield from (_statement(s) for s in of_kind)
+        yield from (_statement(s, found.reason) for s in of_kind)
     if found.reason:
         yield Text(f"    {plain(found.reason)}", "yellow")
 
 
-def _statement(found: Statement) -> Text:
+def _statement(found: Statement, of_loop: str) -> Text:
     head = f"      {_at(found.span)}  {plain(found.text)[:60]}"
     if found.holds:
         became = ", ".join(f"{n} × {name}" for name, n in found.found)
         return Text.assemble(head, "  → ", (became, "green"))
     instead = ", ".join(f"{n} × {name}" for name, n in found.instead) or "none"
-    reason = found.reason or "the compiler gave no reason"
-    help = f"; {found.help}" if found.help else ""
-    return Text.assemble(
-        head, "  → ", (instead, "red"), (f"\n        {plain(reason + help)}", "yellow")
-    )
+    text = Text.assemble(head, "  → ", (instead, "red"))
+    reason = found.reason or ("" if of_loop else "the compiler gave no reason")
+    if reason:
+        help = f"; {found.help}" if found.help else ""
+        text.append(f"\n        {plain(reason + help)}", "yellow")
+    return text
 
 
 def _line(good: bool, what: str, text: str) -> Text:
