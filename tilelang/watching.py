@@ -45,6 +45,8 @@ class Watch(Protocol):
 
 Watcher: TypeAlias = Callable[[Function, Target, CompileOptions], Watch]
 WATCHERS: list[Watcher] = []
+# Those of them that processes started by this one have as well.
+INHERITED: list[Watcher] = []
 # What registers itself for TILELANG_TRACE. Named, not imported: the compiler imports no tool.
 _ALWAYS: Final = "tilelang_trace.always"
 
@@ -54,6 +56,11 @@ def is_watched() -> bool:
     if settings.TRACE.is_set() and settings.TRACE.get():
         importlib.import_module(_ALWAYS)
     return bool(WATCHERS)
+
+
+def is_watched_only_here() -> bool:
+    """Whether somebody watches this process whom one that it starts would not know."""
+    return is_watched() and any(watcher not in INHERITED for watcher in WATCHERS)
 
 
 @contextmanager

@@ -148,6 +148,57 @@ def test_nothing_is_called_while_nobody_watches(monkeypatch: pytest.MonkeyPatch)
     tilelang.compile(kernel(320), target="cpu")
 
 
+def test_kernels_compiled_at_once_are_recorded() -> None:
+    kernels = [kernel(n) for n in (384, 416)]
+    tilelang.compile(kernels[0], target="cpu")  # in the cache of this process and on disk
+    with tilelang_trace.record() as t:
+        made = tilelang.par_compile(kernels, target="cpu", num_workers=2)
+    assert len(made) == 2 and [x.kernel for x in t.traces] == ["double", "double"]
+    assert "(384,)" in t.traces[0].steps[0].text and "(416,)" in t.traces[1].steps[0].text
+
+
+AT_ONCE = """
+import numpy as np
+import tilelang
+import tilelang.language as T
+
+
+def kernel(n):
+    @T.prim_func
+    def add(A: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(n):
+                A[i] += 1.0
+
+    return add
+
+
+if __name__ == "__main__":
+    first, second = tilelang.par_compile([kernel(32), kernel(64)], target="cpu", num_workers=2)
+    a = np.zeros(64, np.float32)
+    second(a)
+    assert (a == 1).all()
+    import os
+    print(os.getpid())
+"""
+
+
+def test_processes_that_compile_leave_their_traces_as_well(tmp_path: Path) -> None:
+    file, folder = tmp_path / "program.py", tmp_path / "traces"
+    file.write_text(AT_ONCE)
+    path = ":".join(str(ROOT / part) for part in (".", "diagnostics", "trace", "lsp"))
+    environment = child_environment(
+        PYTHONPATH=path, TILELANG_CACHE_DIR=str(tmp_path / "cache"), TILELANG_TRACE=str(folder)
+    )
+    done = subprocess.run(
+        [sys.executable, str(file)], env=environment, capture_output=True, text=True, check=True
+    )
+    found = sorted(folder.glob("*.ndjson"))
+    own = done.stdout.strip()
+    assert len(found) == 2 and not any(one.name.startswith(f"{own}-") for one in found)
+    assert all(tilelang_trace.load(str(one)).failure is None for one in found)
+
+
 def test_emulated_kernels_are_recorded_as_well() -> None:
     with tilelang_trace.record() as t:
         tilelang.compile(kernel(352), target="cuda:sm_80", execution_backend="emulator")

@@ -31,6 +31,7 @@ from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.report import warn
 from tilelang.runtime.signature import OutIdx
 from tilelang.target import Target
+from tilelang.watching import is_watched, is_watched_only_here
 from tilelang_diagnostics import CompileError, failure
 
 Work = tuple[Function, Target, CompileOptions]
@@ -105,7 +106,7 @@ def worker_main() -> int:
 
 
 def _from_cache(function: Function, target: Target, options: CompileOptions) -> Built | None:
-    mark = fingerprint(function) if is_cache_enabled() else None
+    mark = fingerprint(function) if is_cache_enabled() and not is_watched() else None
     if mark is None:
         return None
     cache = KernelCache()
@@ -116,7 +117,10 @@ def _from_cache(function: Function, target: Target, options: CompileOptions) -> 
 
 
 def _compile_all(todo: dict[int, Work], workers: int | None) -> dict[int, Compiled | Exception]:
-    """Compile everything in worker processes; what cannot travel is compiled here."""
+    """Compile everything in worker processes; what cannot travel is compiled here, and so is
+    everything while somebody watches whom a worker would not know."""
+    if is_watched_only_here():
+        return {index: _compile_here(work) for index, work in todo.items()}
     jobs: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
     outcomes: dict[int, Compiled | Exception] = {}
     for index, work in todo.items():

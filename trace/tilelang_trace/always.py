@@ -14,5 +14,6 @@ from tilelang_trace.session import Recording
 
 _recording = Recording(Path(options.TRACE.get()))
 watching.WATCHERS.append(_recording.start)
+watching.INHERITED.append(_recording.start)
 if options.VERBOSE.get():
     print(f"tilelang: traces go to {options.TRACE.get()}", file=sys.stderr)
