@@ -81,6 +81,7 @@ _SYMBOLS = {
     "parameter": lsp.SymbolKind.Variable,
     "constant": lsp.SymbolKind.Constant,
 }
+_TOKENS = (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE)
 _SINGLE_ANSWERS = frozenset(
     {
         lsp.TEXT_DOCUMENT_HOVER, lsp.TEXT_DOCUMENT_SIGNATURE_HELP, lsp.TEXT_DOCUMENT_RENAME,
@@ -91,7 +92,7 @@ _SINGLE_ANSWERS = frozenset(
 
 def empty_answer(method: str) -> Any:
     """The answer that says there is nothing: never an error, which editors show as a popup."""
-    if method == lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL:
+    if method in _TOKENS:
         return lsp.SemanticTokens([])
     return None if method in _SINGLE_ANSWERS else []
 
@@ -111,7 +112,7 @@ def answer(converter: Converter, method: str, value: Any, eager: bool = False) -
             return _workspace_edit(converter, value.edits)
         case tuple() if method == lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT:
             return [lsp.DocumentHighlight(converter.range(span)) for span in value]
-        case tuple() if method == lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL:
+        case tuple() if method in _TOKENS:
             return lsp.SemanticTokens(_token_data(converter, value))
         case tuple() if method == lsp.TEXT_DOCUMENT_COMPLETION:
             return lsp.CompletionList(
@@ -244,15 +245,17 @@ def _token_data(converter: Converter, tokens: tuple[Token, ...]) -> list[int]:
 
 
 def _fold(converter: Converter, fold: Fold) -> lsp.FoldingRange:
+    end = None if converter.cells is None else converter.cells.lines(converter.uri)[1]
     first = converter.place(converter.path, fold.first, 1).line
-    last = first + fold.last - fold.first
+    last = first + min(fold.last, end or fold.last) - fold.first
     kind = None if fold.kind is None else lsp.FoldingRangeKind(fold.kind)
     return lsp.FoldingRange(first, last, kind=kind)
 
 
 def _nested(converter: Converter, spans: tuple[Span, ...]) -> lsp.SelectionRange:
     found: lsp.SelectionRange | None = None
-    for span in reversed(spans):
+    here = [s for s in spans if converter.is_here(s.line) and converter.is_here(s.end_line)]
+    for span in reversed(here or spans[:1]):
         found = lsp.SelectionRange(converter.range(span), found)
     assert found is not None
     return found
@@ -316,13 +319,15 @@ def _completion(converter: Converter, value: Completion) -> lsp.CompletionItem:
 
 def _signature_help(value: SignatureHelp) -> lsp.SignatureHelp:
     parameters = [lsp.ParameterInformation(offsets) for offsets in _offsets(value)]
+    # Where no parameter is meant, one that is not there: editors take none for the first.
+    active = len(parameters) if value.active is None else value.active
     signature = lsp.SignatureInformation(
         label=value.label,
         documentation=_markdown(value.markdown),
         parameters=parameters,
-        active_parameter=value.active,
+        active_parameter=active,
     )
-    return lsp.SignatureHelp([signature], active_signature=0, active_parameter=value.active)
+    return lsp.SignatureHelp([signature], active_signature=0, active_parameter=active)
 
 
 def _offsets(value: SignatureHelp) -> list[tuple[int, int]]:

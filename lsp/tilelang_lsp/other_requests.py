@@ -16,7 +16,8 @@ from lsprotocol import types as lsp
 from tilelang_lsp import answers
 from tilelang_lsp.closed_files import result_of
 from tilelang_lsp.crossing import Crossing
-from tilelang_lsp.features import call_hierarchy
+from tilelang_lsp.features import call_hierarchy, semantic_tokens
+from tilelang_lsp.token_changes import changes
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
@@ -63,6 +64,13 @@ def register(server: TilelangServer) -> None:
         except Exception:
             log.exception("workspace symbols failed")
             return []
+
+    @server.feature(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL_DELTA)
+    async def changed_tokens(params: lsp.SemanticTokensDeltaParams) -> Any:
+        # `answer` catches what goes wrong; only lists of numbers are compared here.
+        before = server.tokens.known(params.text_document.uri, params.previous_result_id)
+        now = await server.answer(semantic_tokens.FEATURE, params)
+        return now if before is None else changes(before, now)
 
     @server.feature(lsp.CALL_HIERARCHY_INCOMING_CALLS)
     async def incoming(params: lsp.CallHierarchyIncomingCallsParams) -> Any:

@@ -23,7 +23,7 @@ from tilelang_lsp.assembly import Reading
 from tilelang_lsp.client import Client
 from tilelang_lsp.closed_files import ClosedFiles
 from tilelang_lsp.documents import Document, Documents
-from tilelang_lsp.features import FEATURES, Feature, Request
+from tilelang_lsp.features import FEATURES, Feature, Request, semantic_tokens
 from tilelang_lsp.features.diagnostics import editor_diagnostic
 from tilelang_lsp.features.rename import Renaming
 from tilelang_lsp.linked import Linked
@@ -34,6 +34,7 @@ from tilelang_lsp.project import Projects
 from tilelang_lsp.protocol import Protocol
 from tilelang_lsp.runs import Runs
 from tilelang_lsp.settings_check import client_problems, comment_findings, project_findings
+from tilelang_lsp.token_changes import KeptTokens
 from tilelang_lsp.worker import Worker, WorkerFailed
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class TilelangServer(LanguageServer):
         self.projects = Projects(self.project_read)
         self.linked = Linked(self.documents, self.folder_paths)
         self.closed_files = ClosedFiles(self)
+        self.tokens = KeptTokens()
         self.runs = Runs()
         self.notebooks = Notebooks(self.documents)
         self.pulls = False
@@ -103,6 +105,8 @@ class TilelangServer(LanguageServer):
             if isinstance(answer, lsp.WorkspaceEdit):
                 if any(self.version_of(uri) != known for uri, known in versions.items()):
                     raise JsonRpcException(CHANGED, lsp.LSPErrorCodes.ContentModified.value)
+            if feature is semantic_tokens.FEATURE:
+                return self.tokens.keep(uri, answer)
             return self.editor.adapt(feature.method, answer, self.version_of)
         except (asyncio.CancelledError, JsonRpcException):
             raise
@@ -239,6 +243,7 @@ class TilelangServer(LanguageServer):
 
     def take_away(self, uri: str) -> None:
         """A document was closed: nothing is shown of it any more."""
+        self.tokens.forget(uri)
         shown = self._pushed.pop(uri, {})
         for one in shown if self.pulls else {uri: [], **shown}:
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(one, []))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.lsp.asking import ask, in_launch
+import ast
+import re
+import textwrap
+
+from tests.lsp.asking import ask, catalogue, in_launch
 from tilelang_lsp.features.hover import FEATURE
 
 
@@ -104,3 +108,45 @@ def test_a_parameter_of_an_eager_kernel_is_the_tensor_it_is_declared_as() -> Non
             return B
     """)  # fmt: skip
     assert found is not None and "(N,) float16 global" in found.markdown
+
+
+OTHER_NAMES = frozenset({"sync_global", "launch_thread"})  # their examples have the new name
+
+
+def lacks(name: str, alias: str, imported: str) -> tuple[str, ...]:
+    """What the hover of a public name lacks."""
+    shown = hovered(f"{imported}\nx = {alias}.{name}$0\n")
+    signature, *others = re.findall(r"```python\n(.*?)```", shown, re.S) or [""]
+    doc = re.sub(r"```.*?```", "", shown, flags=re.S).strip()
+    entry = catalogue().entries.get(name)
+    renamed = name in OTHER_NAMES or (entry is not None and entry.kind == "dtype")
+    example = any((renamed or name in x) and is_python(x) for x in others)
+    said = {
+        "signature": signature.startswith(f"{alias}.{name}"), "doc": len(doc) >= 10,
+        "example": example or alias != "T",
+    }  # fmt: skip
+    return tuple(f"{name}: {what}" for what, there in said.items() if not there)
+
+
+def is_python(text: str) -> bool:
+    """Whether an example can be read; the head of a block may stand without one."""
+    code = textwrap.dedent(text).rstrip()
+    try:
+        ast.parse(f"{code}\n    pass" if code.endswith(":") else code)
+    except SyntaxError:
+        return False
+    return True
+
+
+def test_every_name_of_the_language_is_explained() -> None:
+    names = catalogue().entries
+    assert len(names) > 500
+    found = [lacks(name, "T", "import tilelang.language as T") for name in names]
+    assert [said for said in found if said] == []
+
+
+def test_every_name_of_the_package_is_explained() -> None:
+    names = catalogue().package
+    assert len(names) > 20
+    found = [lacks(name, "tilelang", "import tilelang") for name in names]
+    assert [said for said in found if said] == []

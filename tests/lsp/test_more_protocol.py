@@ -15,7 +15,7 @@ from tests.lsp.rpc_client import CAPABILITIES, Client
 from tests.lsp.test_insight import GEMM
 from tests.support.markers import kernel_text
 
-URI = "file:///work/kernel.py"
+URI = "file:///project/kernel.py"
 WHOLE = {"start": {"line": 0, "character": 0}, "end": {"line": 10_000, "character": 0}}
 
 
@@ -100,7 +100,7 @@ def test_diagnostics_are_pulled_once(client: Modern) -> None:
 
 
 def test_layouts_come_after_the_text_and_are_resolved_lazily(client: Modern) -> None:
-    uri = "file:///work/gemm.py"
+    uri = "file:///project/gemm.py"
     client.open(uri, kernel_text(GEMM))
     client.until(uri, "deep", 1)
     hints = client.request("textDocument/inlayHint", about(uri, range=WHOLE))
@@ -116,7 +116,7 @@ def test_layouts_come_after_the_text_and_are_resolved_lazily(client: Modern) -> 
 
 
 def test_lenses_lead_to_commands(client: Modern) -> None:
-    uri = "file:///work/lenses.py"
+    uri = "file:///project/lenses.py"
     client.open(uri, kernel_text(GEMM))
     client.until(uri, "deep", 1)
     lenses = client.request("textDocument/codeLens", about(uri))
@@ -129,7 +129,7 @@ def test_lenses_lead_to_commands(client: Modern) -> None:
 
 
 def test_assumed_values_are_written_down(client: Modern) -> None:
-    uri = "file:///work/open.py"
+    uri = "file:///project/open.py"
     text = kernel_text("""
         def factory(block):
             @T.prim_func
@@ -169,7 +169,7 @@ def test_a_clicked_kernel_is_compiled(client: Modern, tmp_path: Path) -> None:
 
 
 def test_rename_and_its_refusal(client: Modern) -> None:
-    uri = "file:///work/rename.py"
+    uri = "file:///project/rename.py"
     client.open(uri, kernel_text(in_launch("x = bx * 2\ny = x + 1")))
     line = 6
     place = {"line": line, "character": 8}
@@ -182,7 +182,7 @@ def test_rename_and_its_refusal(client: Modern) -> None:
 
 
 def test_tokens_folds_selections_links(client: Modern) -> None:
-    uri = "file:///work/text.py"
+    uri = "file:///project/text.py"
     client.open(uri, kernel_text(in_launch("x = '😀'; T.copy(A, C)  # TL204")))
     data = client.request("textDocument/semanticTokens/full", about(uri))["data"]
     assert len(data) % 5 == 0 and len(data) > 20
@@ -195,8 +195,44 @@ def test_tokens_folds_selections_links(client: Modern) -> None:
     assert link["target"].endswith("TL204.md")
 
 
+def test_tokens_that_changed(client: Modern) -> None:
+    uri = "file:///work/tokens.py"
+    text = kernel_text(in_launch("x = bx * 2\nT.copy(A, C)"))
+    client.open(uri, text)
+    provider = client.capabilities["semanticTokensProvider"]
+    assert (provider["full"], provider["range"]) == ({"delta": True}, True)
+    whole = client.request("textDocument/semanticTokens/full", about(uri))
+    lines = {"start": {"line": 6, "character": 0}, "end": {"line": 6, "character": 99}}
+    some = client.request("textDocument/semanticTokens/range", about(uri, range=lines))["data"]
+    assert some[0] == 6 and [n for n in some[5::5] if n] == []
+    client.replace(uri, text.replace("T.copy", "# one more line\n        T.copy"), 2)
+    ask = about(uri, previousResultId=whole["resultId"])
+    found = client.request("textDocument/semanticTokens/full/delta", ask)
+    (edit,) = found["edits"]
+    assert (edit["deleteCount"], len(edit["data"])) == (5, 5)  # one token is a line lower
+    data = list(whole["data"])
+    data[edit["start"] : edit["start"] + 5] = edit["data"]
+    again = client.request("textDocument/semanticTokens/full", about(uri))
+    assert (again["data"], again["resultId"]) == (data, found["resultId"])
+    ask["previousResultId"] = "unknown"
+    assert client.request("textDocument/semanticTokens/full/delta", ask) == again
+
+
+def test_a_parameter_that_is_not_there_is_no_first_one(client: Modern) -> None:
+    uri = "file:///work/signature.py"
+    client.open(uri, kernel_text(in_launch("T.clear(C, 1, 2, 3, )\nT.clear(C)")))
+    client.until(uri, "static", 1)
+    active = []
+    for line, character in ((6, 28), (7, 16)):
+        place = {"line": line, "character": character}
+        found = client.request("textDocument/signatureHelp", about(uri, position=place))
+        active.append(found["activeParameter"])
+        count = len(found["signatures"][0]["parameters"])
+    assert active == [count, 0]
+
+
 def test_call_hierarchy(client: Modern) -> None:
-    uri = "file:///work/macros.py"
+    uri = "file:///project/macros.py"
     client.open(uri, kernel_text("@T.macro\ndef double(x):\n    x[0] = 2\n\n"
                                  + in_launch("double(A)")))  # fmt: skip
     (item,) = client.request("textDocument/prepareCallHierarchy", about(
@@ -216,7 +252,7 @@ def test_documents_outside_of_any_folder(client: Modern, uri: str) -> None:
 
 
 def test_lines_that_end_in_carriage_returns(client: Modern) -> None:
-    uri = "file:///work/crlf.py"
+    uri = "file:///project/crlf.py"
     text = kernel_text(in_launch("T.copy(missing, C)\nx = bx * 2")).replace("\n", "\r\n")
     client.open(uri, text)
     (found,) = client.request("textDocument/diagnostic", about(uri))["items"]
@@ -231,8 +267,8 @@ def cell(uri: str) -> dict[str, Any]:
 
 
 def test_notebook_cells_are_one_text(client: Modern) -> None:
-    notebook = "file:///work/book.ipynb"
-    first, second = "vscode-notebook-cell:/work/book.ipynb#a", "vscode-notebook-cell:/w.ipynb#b"
+    notebook = "file:///project/book.ipynb"
+    first, second = "vscode-notebook-cell:/project/book.ipynb#a", "vscode-notebook-cell:/w.ipynb#b"
     body = in_launch("s = T.alloc_shared((4,), 'int8')\nT.copy(missing, C)")
     client.notify("notebookDocument/didOpen", {
         "notebookDocument": {"uri": notebook, "notebookType": "jupyter-notebook", "version": 1,

@@ -40,7 +40,7 @@ class Book:
     """A notebook in an editor; cells are named by one letter."""
 
     def __init__(self, client: Pushed, name: str, cells: dict[str, str]) -> None:
-        self.client, self.uri, self.version = client, f"file:///work/{name}.ipynb", 1
+        self.client, self.uri, self.version = client, f"file:///project/{name}.ipynb", 1
         client.notify("notebookDocument/didOpen", {
             "notebookDocument": {
                 "uri": self.uri, "notebookType": "jupyter-notebook", "version": 1,
@@ -109,9 +109,24 @@ def test_a_cell_that_becomes_text(client: Pushed) -> None:
     assert book.codes("b") == ["TL110"]
     client.notify("notebookDocument/didClose", {
         "notebookDocument": {"uri": book.uri}, "cellTextDocuments": []})  # fmt: skip
-    client.open("file:///work/after.py", "", version=1)
-    client.until("file:///work/after.py", "deep", 1)
+    client.open("file:///project/after.py", "", version=1)
+    client.until("file:///project/after.py", "deep", 1)
     assert book.codes("b") == []
+
+
+def test_folds_and_selections_end_with_their_cell(client: Pushed) -> None:
+    imports = "import os\nimport sys"
+    book = Book(client, "folds", {"a": imports, "b": f"{IMPORTS}import re\nx = (1,\n 2)"})
+    folds = [client.request("textDocument/foldingRange", about(book.cell(c))) for c in "ab"]
+    lines = [[(f["startLine"], f["endLine"]) for f in found] for found in folds]
+    assert lines == [[(0, 1)], [(2, 3)]]
+    (found,) = client.request("textDocument/selectionRange", about(
+        book.cell("b"), positions=[{"line": 2, "character": 6}]))  # fmt: skip
+    while "parent" in found:
+        found = found["parent"]
+    assert found["range"] == {
+        "start": {"line": 2, "character": 0}, "end": {"line": 3, "character": 3},
+    }  # fmt: skip
 
 
 def test_changes_of_cells_that_are_not_there(client: Pushed) -> None:

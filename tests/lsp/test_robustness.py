@@ -17,7 +17,7 @@ from tilelang_lsp.server import make_server
 from tilelang_lsp.worker import Worker
 
 PARSE, REQUEST, METHOD, PARAMS, TOO_EARLY = -32700, -32600, -32601, -32602, -32002
-URI = "file:///work/odd.py"
+URI = "file:///project/odd.py"
 WRONG = kernel_text(in_launch("T.copy(missing, C)"))
 HERE = about(URI, position={"line": 6, "character": 10})
 # Every question about a document, and what it says beside which one.
@@ -27,6 +27,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "prepareRename": HERE, "rename": {**HERE, "newName": "other"}, "documentSymbol": {},
     "codeAction": {"range": WHOLE, "context": {"diagnostics": []}}, "codeLens": {},
     "foldingRange": {}, "documentLink": {}, "semanticTokens/full": {},
+    "semanticTokens/range": {"range": WHOLE},
+    "semanticTokens/full/delta": {"previousResultId": "x"},
     "inlayHint": {"range": WHOLE},
     "selectionRange": {"positions": [{"line": 6, "character": 10}, {"line": 999, "character": 9}]},
     "prepareCallHierarchy": HERE,
@@ -171,10 +173,10 @@ def test_requests_about_nothing(client: Modern, method: str, params: Any, answer
             "uri": "http://[", "languageId": "python", "version": 1, "text": ""}}),
         ("textDocument/didChange", about(contentChanges=3)),
         ("textDocument/didChange", {
-            "textDocument": {"uri": "file:///work/not_open.py", "version": 1},
+            "textDocument": {"uri": "file:///project/not_open.py", "version": 1},
             "contentChanges": [{"text": "x = 1"}]}),
-        ("textDocument/didClose", about("file:///work/not_open.py")),
-        ("textDocument/didSave", about("file:///work/not_open.py")),
+        ("textDocument/didClose", about("file:///project/not_open.py")),
+        ("textDocument/didSave", about("file:///project/not_open.py")),
         ("$/cancelRequest", {"id": 77_777}), ("$/cancelRequest", {"id": "no"}),
         ("$/cancelRequest", {}),
         ("$/setTrace", {"value": "verbose"}),
@@ -233,7 +235,7 @@ LONG = kernel_text(in_launch("\n".join(f"x{n} = bx * {n}" for n in range(200))))
     ids=lambda value: f"{str(value)[-12:]!a}",
 )
 def test_odd_texts(client: Modern, text: str, codes: list[str] | None) -> None:
-    uri = f"file:///work/odd{client._next}.py"
+    uri = f"file:///project/odd{client._next}.py"
     client.open(uri, text)
     found = client.diagnostics(uri, 1)
     assert codes is None or [d["code"] for d in found] == codes
@@ -245,7 +247,7 @@ def test_odd_texts(client: Modern, text: str, codes: list[str] | None) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_edits_hit_what_the_editor_means(client: Modern, end: str) -> None:
     """Python's `splitlines` knows more line ends than an editor, which counts none of them."""
-    uri = f"file:///work/edited{len(end)}{ord(end[0])}.py"
+    uri = f"file:///project/edited{len(end)}{ord(end[0])}.py"
     text = WRONG.replace("T.copy", "x = '😀'  # \f\v\x1c\x85\u2028\n        T.copy").replace(
         "\n", end
     )
@@ -275,10 +277,10 @@ def test_a_document_that_is_opened_twice(client: Modern) -> None:
 @pytest.mark.parametrize(
     "uri",
     [
-        "untitled:Untitled-1", "git:/work/x.py?%7B%22ref%22%3A%22HEAD%22%7D", "vscode-vfs://github/x.py",
-        "file:///work/%C3%A4%20%23%25/%E5%8F%98.py", "file:///work/%FF.py", "file:///c%3A/Users/x.py",
-        "file:///C:/Users/x.py", "file://server/share/x.py", "file:///work/a;b(c)!.py", "file:///",
-        "file:///work/%00.py", "x", "file:///work/ä ß.py", "zipfile:/a.whl::b.py",
+        "untitled:Untitled-1", "git:/project/x.py?%7B%22ref%22%3A%22HEAD%22%7D", "vscode-vfs://github/x.py",
+        "file:///project/%C3%A4%20%23%25/%E5%8F%98.py", "file:///project/%FF.py", "file:///c%3A/Users/x.py",
+        "file:///C:/Users/x.py", "file://server/share/x.py", "file:///project/a;b(c)!.py", "file:///",
+        "file:///project/%00.py", "x", "file:///project/ä ß.py", "zipfile:/a.whl::b.py",
     ],
 )  # fmt: skip
 def test_addresses(client: Modern, uri: str) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from lsprotocol.types import SemanticTokens, SemanticTokensEdit
 
 from tests.lsp.asking import PATH, analysis_of, ask, in_launch, request_for
 from tests.support.markers import kernel_text
 from tilelang_lsp.features import document_links, folding, selection_ranges, semantic_tokens
 from tilelang_lsp.features.semantic_tokens import MODIFIERS, TYPES
+from tilelang_lsp.token_changes import changes
 
 FOLDED = """import tilelang
 import tilelang.language as T
@@ -53,6 +56,21 @@ def test_brackets_over_several_lines_fold() -> None:
     assert (1, 4, None) in folds_of("x = dict(\n    a=1,\n    b=2,\n)\n")
 
 
+def test_imports_fold_where_they_stand_together() -> None:
+    text = "import a\nimport b\n\nfrom c import (\n    d,\n)\nx = 1\nimport e\nimport f\nx = 2\n"
+    assert [f for f in folds_of(text) if f[2] == "imports"] == [
+        (1, 6, "imports"), (8, 9, "imports"),
+    ]  # fmt: skip
+
+
+def test_what_is_tried_and_what_is_chosen_folds() -> None:
+    text = (
+        "try:\n    a\n    b\nexcept E:\n    c\n    d\nmatch x:\n    case 1:\n        a\n        b\n"
+    )
+    found = folds_of(text)
+    assert {(4, 6, None), (7, 10, None), (8, 10, None)} <= set(found)
+
+
 def test_a_half_written_file_folds() -> None:
     found = folds_of(FOLDED.replace("A[i] = 1", "A[i"))
     assert (11, 17, None) in found and (4, 6, "comment") in found
@@ -70,8 +88,6 @@ def chain(text: str) -> list[str]:
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
     whole = before + after
     request = request_for(analysis_of(whole))
-    from dataclasses import replace
-
     (found,) = selection_ranges.FEATURE.answer(replace(request, positions=((line, column),)))
     lines = whole.split("\n")
     return [
@@ -96,8 +112,6 @@ def test_selections_count_code_points() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "x = (", "def f(:\n  $"])
 def test_selections_of_any_text(text: str) -> None:
-    from dataclasses import replace
-
     request = request_for(analysis_of(text))
     (found,) = selection_ranges.FEATURE.answer(replace(request, positions=((1, 1),)))
     assert found.spans
@@ -159,6 +173,40 @@ def test_colours(name: str, kind: str, modifier: str) -> None:
     found = tokens(in_launch(BODY))
     assert found[name][0] == kind
     assert modifier in found[name][1]
+
+
+def test_colours_of_some_lines_are_those_of_all() -> None:
+    request = request_for(analysis_of(kernel_text(in_launch(BODY))))
+    whole = semantic_tokens.FEATURE.answer(request)
+    some = semantic_tokens.OF_LINES.answer(replace(request, line=8, end_line=10))
+    assert some == tuple(t for t in whole if 8 <= t.line <= 10)
+    assert {t.line for t in some} == {8, 9, 10}
+
+
+def as_changed(before: list[int], edits: list[SemanticTokensEdit]) -> list[int]:
+    """Numbers after edits, none of which overlap."""
+    after = list(before)
+    for edit in sorted(edits, key=lambda e: -e.start):
+        after[edit.start : edit.start + edit.delete_count] = edit.data or []
+    return after
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "start"),
+    [
+        ("", "", None), ("ab", "ab", None), ("", "a", 0), ("a", "", 0), ("abc", "axc", 5),
+        ("abc", "abxc", 10), ("abbc", "abc", 10), ("abc", "abcd", 15), ("abc", "xyz", 0),
+        ("aaa", "aa", 10), ("ab", "ba", 0),
+    ],
+)  # fmt: skip
+def test_what_changed_of_colours(before: str, now: str, start: int | None) -> None:
+    def numbers(names: str) -> list[int]:
+        return [n for name in names for n in (0, ord(name), 1, 2, 0)]
+
+    found = changes(numbers(before), SemanticTokens(numbers(now), "name"))
+    assert found.result_id == "name"
+    assert [e.start for e in found.edits] == ([] if start is None else [start])
+    assert as_changed(numbers(before), list(found.edits)) == numbers(now)
 
 
 def test_macros_have_their_colour() -> None:

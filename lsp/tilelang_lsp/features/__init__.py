@@ -34,6 +34,7 @@ FEATURES: tuple[Feature, ...] = (
     code_actions.FEATURE,
     code_lenses.FEATURE,
     semantic_tokens.FEATURE,
+    semantic_tokens.OF_LINES,
     folding.FEATURE,
     selection_ranges.FEATURE,
     document_links.FEATURE,

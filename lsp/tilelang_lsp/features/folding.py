@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from tilelang_diagnostics.sources import split_lines
@@ -35,7 +36,7 @@ FEATURE = Feature("textDocument/foldingRange", folds, "newest")
 
 _BLOCKS = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With, ast.If,
-    ast.Try, ast.Match,
+    ast.Try, ast.ExceptHandler, ast.Match,
 )  # fmt: skip
 
 
@@ -43,7 +44,6 @@ def _blocks(text: str) -> Iterator[Fold]:
     readable = recover(text)
     if readable is None:
         return
-    imports: list[ast.stmt] = []
     for node in ast.walk(readable.tree):
         last = getattr(node, "end_lineno", None)
         if isinstance(node, _BLOCKS) and last is not None and last > node.lineno:
@@ -56,11 +56,19 @@ def _blocks(text: str) -> Iterator[Fold]:
         elif isinstance(node, ast.expr) and last is not None and last > node.lineno:
             if isinstance(node, (ast.Call, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant)):
                 yield Fold(node.lineno, last)
-    for node in readable.tree.body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            imports.append(node)
-    if imports and (imports[-1].end_lineno or 0) > imports[0].lineno:
-        yield Fold(imports[0].lineno, imports[-1].end_lineno or 0, "imports")
+        elif isinstance(node, ast.match_case):
+            first, last = node.pattern.lineno, node.body[-1].end_lineno or 0
+            if last > first:
+                yield Fold(first, last)
+    yield from _imports(readable.tree)
+
+
+def _imports(tree: ast.Module) -> Iterator[Fold]:
+    """Those that stand together."""
+    for are, group in groupby(tree.body, lambda n: isinstance(n, ast.Import | ast.ImportFrom)):
+        nodes = list(group) if are else []
+        if nodes and (nodes[-1].end_lineno or 0) > nodes[0].lineno:
+            yield Fold(nodes[0].lineno, nodes[-1].end_lineno or 0, "imports")
 
 
 def _comments(text: str) -> Iterator[Fold]:

@@ -1,4 +1,4 @@
-"""textDocument/semanticTokens/full: which names are tiles, dims, macros, and which the language.
+"""textDocument/semanticTokens: which names are tiles, dims, macros, and which the language.
 
 Types and modifiers are those of the protocol, so that every theme has colours for them: a buffer is
 a variable with its memory scope as modifier, a compile-time value an enum member, a run-time
@@ -62,7 +62,14 @@ def semantic_tokens(request: Request) -> tuple[Token, ...]:
     return tuple(t for t in sorted(found.values()) if _fits(request.text, t))
 
 
+def tokens_of_lines(request: Request) -> tuple[Token, ...]:
+    """Those of the lines that are asked about."""
+    lines = range(request.line, request.end_line + 1)
+    return tuple(t for t in semantic_tokens(request) if t.line in lines)
+
+
 FEATURE = Feature("textDocument/semanticTokens/full", semantic_tokens, "current")
+OF_LINES = Feature("textDocument/semanticTokens/range", tokens_of_lines, "current")
 
 
 def _macros(request: Request) -> frozenset[str]:
