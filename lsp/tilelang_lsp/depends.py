@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.parsing import first_line
+from tilelang_lsp.definitions import first_line
 
 MAIN = 'if __name__ == "__main__"'
 # A text that says one of these may be about any kernel.

@@ -1,6 +1,6 @@
 """Which other files does the analysis of a file read, and what do they say?
 
-    imports = Following(workspace).of("/work/gemm.py", text)
+    imports = Following(workspace).of("/project/gemm.py", text)
 
 Asked in the server, where texts are open; `followed.py` reads them where they are analysed.
 `Imports` is a value: as long as it stays the same, so does all that the other files contribute.
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.definitions import first_line, marks
 from tilelang_lsp.lexical import parse
 from tilelang_lsp.recovery import UNKNOWN, recover
 from tilelang_lsp.workspace import LANGUAGE, Workspace
@@ -186,8 +187,7 @@ def exported(text: str, before: str = "") -> str:
         if isinstance(node, ast.FunctionDef) and _makes_kernels(node):
             first, last = node.body[0].lineno, node.end_lineno or node.lineno
             if first > node.lineno:
-                decorators = [d.lineno for d in getattr(node.body[0], "decorator_list", ())]
-                first = min([first, *decorators])
+                first = first_line(node.body[0])
                 indent = " " * node.body[0].col_offset
                 lines[first - 1 : last] = [f"{indent}return {UNKNOWN}", *[""] * (last - first)]
     return "\n".join(lines)
@@ -195,7 +195,6 @@ def exported(text: str, before: str = "") -> str:
 
 def _makes_kernels(node: ast.FunctionDef) -> bool:
     return any(
-        ast.unparse(mark).partition("(")[0].rpartition(".")[2] in _KERNELS
+        not marks(inner).isdisjoint(_KERNELS)
         for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef)
-        for mark in inner.decorator_list
     )  # fmt: skip

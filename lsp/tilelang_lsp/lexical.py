@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.definitions import first_line, marks, name_column
 from tilelang_lsp.names import (
     Binding,
     BindingKind,
@@ -333,14 +334,11 @@ class _Reader:
 
     def _defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
         """The name of a definition."""
-        line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
         column = self._column(node.lineno, node.col_offset)
-        words = re.compile(r"(?:async\s+)?(?:def|class)\s+").match(line, column - 1)
-        start = words.end() + 1 if words is not None else column
-        return self._at(node.lineno, start, len(node.name))
+        return self._at(node.lineno, name_column(self.lines, node.lineno, column), len(node.name))
 
     def _whole(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
-        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        first = first_line(node)
         last = node.end_lineno or node.lineno
         column = self._column(node.lineno, node.col_offset)
         end = self._column(last, node.end_col_offset or 0)
@@ -380,7 +378,7 @@ def _as_evaluated(node: ast.AST) -> Iterable[ast.AST]:
 
 
 def _function_kind(node: ast.FunctionDef | ast.AsyncFunctionDef) -> BindingKind:
-    marks = {ast.unparse(d).partition("(")[0].rpartition(".")[2] for d in node.decorator_list}
-    if "macro" in marks:
+    found = marks(node)
+    if "macro" in found:
         return "macro"
-    return "kernel" if {"prim_func", "jit"} & marks else "function"
+    return "kernel" if {"prim_func", "jit"} & found else "function"

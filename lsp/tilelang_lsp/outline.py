@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilelang.language.frontend import Parsed
 from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Span
+from tilelang_lsp.definitions import Definition, first_line, marks, name_column
 from tilelang_lsp.model import Outline, OutlineKind
 
 LANGUAGE = "tilelang.language"
@@ -77,29 +78,16 @@ def _definitions(parent: ast.AST, source: SourceFile) -> Iterator[Outline]:
                 yield from _definitions(node, source)
 
 
-def _definition(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, source: SourceFile
-) -> Outline:
-    name_span = _name_span(node, source)
-    whole = source.span(node)
-    if node.decorator_list:
-        whole = source.span(node.decorator_list[0]).to(whole)
+def _definition(node: Definition, source: SourceFile) -> Outline:
+    span = source.span(node)
+    column = name_column(source.lines, span.line, span.column)
+    name_span = Span(span.file, span.line, column, span.line, column + len(node.name))
+    whole = replace(span, line=first_line(node))  # a decorator begins in the same column
     inner = tuple(_definitions(node, source))
     return Outline(node.name, _kind(node), whole, name_span, "", inner)
 
 
-def _kind(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> OutlineKind:
+def _kind(node: Definition) -> OutlineKind:
     if isinstance(node, ast.ClassDef):
         return "class"
-    if any(ast.unparse(d).split("(")[0].endswith("macro") for d in node.decorator_list):
-        return "macro"
-    return "function"
-
-
-def _name_span(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, source: SourceFile
-) -> Span:
-    start = source.span(node)
-    words = {ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def ", ast.ClassDef: "class "}
-    column = start.column + len(words[type(node)])
-    return Span(start.file, start.line, column, start.line, column + len(node.name))
+    return "macro" if "macro" in marks(node) else "function"

@@ -18,6 +18,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.definitions import first_line
 from tilelang_lsp.edits import common
 
 MOST_FILES = 16  # whose last tree is kept
@@ -118,9 +119,3 @@ def _cut(lines: tuple[str, ...], body: list[ast.stmt], begin: int = 0) -> _Piece
         ends.pop()
         nodes[-2:] = [[n for piece in nodes[-2:] for n in piece]]
     return tuple(ends), tuple(tuple(piece) for piece in nodes)
-
-
-def first_line(node: ast.stmt) -> int:
-    """The line that a statement begins on, its decorators included."""
-    lines: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
-    return min([node.lineno, *lines])

@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilelang_lsp.definitions import first_line
+
 MAX_REPAIRS = 25
 # A call of a builtin the front end never runs: its value is unknown and raises no complaint.
 UNKNOWN = "globals()"
@@ -41,8 +43,7 @@ class Recovered:
         """Line ranges of the top-level statements that hold a broken line."""
         found = []
         for node in self.tree.body:
-            decorators = [d.lineno for d in getattr(node, "decorator_list", ())]
-            first, last = min([node.lineno, *decorators]), node.end_lineno or node.lineno
+            first, last = first_line(node), node.end_lineno or node.lineno
             if any(first <= line <= last for line in self.broken):
                 found.append((first, last))
         return tuple(found)

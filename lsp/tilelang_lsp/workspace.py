@@ -1,8 +1,8 @@
 """What do the files of the workspace say: the texts that are open, and those on the disk?
 
-    workspace = Workspace(["/work/project"])
-    workspace.open("/work/project/gemm.py", text)    what is open wins over what is saved
-    workspace.names("/work/project/ops.py")          read and parsed when asked for, then kept
+    workspace = Workspace(["/project/project"])
+    workspace.open("/project/project/gemm.py", text)    what is open wins over what is saved
+    workspace.names("/project/project/ops.py")          read and parsed when asked for, then kept
     workspace.holding({"double"})                    files in which the word occurs
 
 Of every file the words it holds are kept, so that a name is looked for in few of them. The names of

@@ -83,7 +83,7 @@ def ask(rng: random.Random, client: Client, uri: str, text: str) -> list[int]:
 
 def test_random_edits_and_requests(full: bool) -> None:
     rng = random.Random(SEED)
-    uri = "file:///work/fuzz.py"
+    uri = "file:///project/fuzz.py"
     text = rng.choice(TEXTS)
     with Client({"target": "cuda:sm_80"}) as client:
         client.open(uri, text)

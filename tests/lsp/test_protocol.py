@@ -16,7 +16,7 @@ from tests.lsp.asking import in_launch, without_cursor
 from tests.lsp.rpc_client import Client
 from tests.support.markers import kernel_text
 
-URI = "file:///work/kernel.py"
+URI = "file:///project/kernel.py"
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_diagnostics_with_columns_in_utf_16(client: Client) -> None:
 
 
 def test_hints_follow_the_text(client: Client) -> None:
-    uri = "file:///work/hints.py"
+    uri = "file:///project/hints.py"
     text = kernel_text(in_launch("é = T.alloc_shared((4,), 'int8')"))
     client.open(uri, text)
     client.diagnostics(uri, 1)
@@ -78,7 +78,7 @@ def test_hints_follow_the_text(client: Client) -> None:
 
 
 def test_a_half_written_line_hides_nothing(client: Client) -> None:
-    uri = "file:///work/broken.py"
+    uri = "file:///project/broken.py"
     text = kernel_text(in_launch("s = T.alloc_shared((4,), 'int8')\nT.copy(s, "))
     client.open(uri, text)
     assert [d["code"] for d in client.diagnostics(uri, 1)] == ["TL101"]
@@ -86,7 +86,7 @@ def test_a_half_written_line_hides_nothing(client: Client) -> None:
 
 
 def test_questions_about_a_place(client: Client) -> None:
-    uri = "file:///work/places.py"
+    uri = "file:///project/places.py"
     text, line, character = place(
         kernel_text(in_launch("s = T.alloc_shared((4,), 'int8')\nx = '😀'; T.copy($0s, C)"))
     )
@@ -108,7 +108,7 @@ def test_questions_about_a_place(client: Client) -> None:
 
 
 def test_completion_of_text_that_is_newer_than_any_analysis(client: Client) -> None:
-    uri = "file:///work/typing.py"
+    uri = "file:///project/typing.py"
     text = kernel_text(in_launch("T.clear(C)"))
     client.open(uri, text)
     client.diagnostics(uri, 1)
@@ -119,7 +119,7 @@ def test_completion_of_text_that_is_newer_than_any_analysis(client: Client) -> N
 
 
 def test_the_outline(client: Client) -> None:
-    uri = "file:///work/outline.py"
+    uri = "file:///project/outline.py"
     client.open(uri, kernel_text(in_launch("s = T.alloc_shared((4,), 'int8')")))
     (kernel,) = client.request("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
     assert kernel["name"] == "main"
@@ -127,7 +127,7 @@ def test_the_outline(client: Client) -> None:
 
 
 def test_a_warning_offers_to_be_ignored(client: Client) -> None:
-    uri = "file:///work/actions.py"
+    uri = "file:///project/actions.py"
     client.open(uri, kernel_text(in_launch("T.sync_global()")))
     (warning,) = client.diagnostics(uri, 1)
     assert warning["tags"] == [2]  # deprecated: drawn with a line through it
@@ -140,7 +140,7 @@ def test_a_warning_offers_to_be_ignored(client: Client) -> None:
 
 
 def test_closing_takes_the_diagnostics_away(client: Client) -> None:
-    uri = "file:///work/closed.py"
+    uri = "file:///project/closed.py"
     client.open(uri, kernel_text(in_launch("T.copy(missing, C)")))
     assert client.diagnostics(uri, 1)
     client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
@@ -149,12 +149,12 @@ def test_closing_takes_the_diagnostics_away(client: Client) -> None:
 
 
 def test_questions_about_unknown_documents_are_answered_empty(client: Client) -> None:
-    assert client.hints("file:///work/never_opened.py") == []
-    assert client.ask("textDocument/hover", "file:///work/never_opened.py", 0, 0) is None
+    assert client.hints("file:///project/never_opened.py") == []
+    assert client.ask("textDocument/hover", "file:///project/never_opened.py", 0, 0) is None
 
 
 def test_cancelled_requests_do_not_hold_up_others(client: Client) -> None:
-    uri = "file:///work/cancelled.py"
+    uri = "file:///project/cancelled.py"
     text = kernel_text(in_launch("T.clear(C)"))
     client.open(uri, text)
     client.replace(uri, text + "#", 2)  # so that there is something to wait for

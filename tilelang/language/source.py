@@ -21,7 +21,7 @@ class SourceFile:
     path: str
     text: str
     tree: ast.Module
-    _lines: list[str] = field(repr=False)
+    lines: list[str] = field(repr=False)
     _is_ascii: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -51,13 +51,13 @@ class SourceFile:
 
     def line_span(self, line: int) -> Span:
         """The whole text of one line."""
-        text = self._lines[line - 1] if line <= len(self._lines) else ""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
         return Span(self.path, line, 1, line, len(text) + 1)
 
     def _column(self, line: int, byte_offset: int) -> int:
-        if line > len(self._lines):
+        if line > len(self.lines):
             return byte_offset + 1
-        text = self._lines[line - 1]
+        text = self.lines[line - 1]
         if text.isascii():
             return byte_offset + 1
         return len(text.encode()[:byte_offset].decode(errors="replace")) + 1

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.definitions import first_line
 from tilelang_lsp.features.base import Request
 from tilelang_lsp.features.code_actions import Action
 from tilelang_lsp.model import Symbol
@@ -132,7 +133,7 @@ def _macro(request: Request) -> Iterator[Action]:
     body = "\n".join(
         f"    {line[len(indent) :]}" if line.strip() else "" for line in lines[first - 1 : last]
     )
-    head = min([top.lineno, *(d.lineno for d in getattr(top, "decorator_list", ()))])
+    head = first_line(top)
     name = _free_name("extracted", request.text)
     macro = f"@{alias}.macro\ndef {name}({', '.join(used)}):\n{body}\n\n\n"
     where = Span(request.analysis.path, head, 1, head, 1)

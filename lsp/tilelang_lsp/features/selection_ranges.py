@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.cursor import dotted_at
+from tilelang_lsp.definitions import first_line
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.recovery import recover
 
@@ -66,11 +67,8 @@ def _inside(inner: Span, outer: Span) -> bool:
 def _span(node: ast.AST, lines: tuple[str, ...], path: str) -> Span | None:
     if not isinstance(node, (ast.expr, ast.stmt, ast.arg, ast.keyword)):
         return None
-    line, end = node.lineno, node.end_lineno or node.lineno
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.decorator_list:
-        line = min(d.lineno for d in node.decorator_list)
-        return Span(path, line, _column(lines, line, node.col_offset), end,
-                    _column(lines, end, node.end_col_offset or 0))  # fmt: skip
+    line = first_line(node) if isinstance(node, ast.stmt) else node.lineno
+    end = node.end_lineno or node.lineno
     return Span(path, line, _column(lines, line, node.col_offset), end,
                 _column(lines, end, node.end_col_offset or 0))  # fmt: skip
 
