@@ -9,6 +9,16 @@ from tilelang_diagnostics.sources import split_lines
 
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _OPENERS, _CLOSERS = "([{", ")]}"
+# A string, which may lack its end, or a comment.
+_NO_CODE = re.compile(
+    r"""\'{3}[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:\'{3}|\Z)
+    |"{3}[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"{3}|\Z)
+    |'[^'\\\r\n]*(?:\\.[^'\\\r\n]*)*(?:'|(?=[\r\n])|\Z)
+    |"[^"\\\r\n]*(?:\\.[^"\\\r\n]*)*(?:"|(?=[\r\n])|\Z)
+    |\#[^\r\n]*""",
+    re.S | re.X,
+)
+_IN_BRACES = re.compile(r"\{\{|\}\}|\{(?P<code>[^{}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,30 @@ def dotted_at(text: str, line: int, column: int) -> Dotted | None:
             end = end if cut < 0 else column + cut
             return Dotted(lines[line - 1][start - 1 : end - 1], start, end)
     return None
+
+
+def name_at(text: str, line: int, column: int) -> Dotted | None:
+    """The same, but none in a string or a comment."""
+    found = dotted_at(text, line, column)
+    scan = None if found is None else _scan(text, line, column)
+    return None if scan is None or scan.in_string or scan.in_comment else found
+
+
+def code_only(text: str) -> str:
+    """The text with blanks for strings and comments, but for code in the braces of an f-string."""
+    return _NO_CODE.sub(_blank, text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    text = match[0]
+    several = "\n" in text or "\r" in text
+    blank = re.sub(r"[^\r\n]", " ", text) if several else " " * len(text)
+    if "{" in text and _is_f_string(match.string, match.start()):
+        for braces in _IN_BRACES.finditer(text):
+            start, code = braces.start("code"), braces["code"] or ""
+            if code:
+                blank = blank[:start] + code + blank[start + len(code) :]
+    return blank
 
 
 def typing_at(text: str, line: int, column: int) -> Typing | None:
@@ -149,7 +183,11 @@ def _scan(text: str, line: int, column: int) -> _Scan:
         if character in "'\"":
             end = _string_end(before, position)
             if end is None:
-                return _Scan(brackets, True, False, before[position:])
+                inside = _code_in_string(before, position)
+                if inside is None:
+                    return _Scan(brackets, True, False, before[position:])
+                position = inside
+                continue
             _append(brackets, before[position:end])
             position = end
             continue
@@ -200,6 +238,22 @@ def _string_end(text: str, start: int) -> int | None:
         else:
             position += 1
     return None
+
+
+def _is_f_string(text: str, quote: int) -> bool:
+    return bool(re.search(r"(?<!\w)(?:f|rf|fr)$", text[max(0, quote - 3) : quote], re.I))
+
+
+def _code_in_string(before: str, start: int) -> int | None:
+    """Where the code begins that is being written in an f-string; None outside its braces."""
+    if not _is_f_string(before, start):
+        return None
+    opened = None
+    for brace in re.finditer(r"\{\{|\}\}|[{}]", before[start:]):
+        opened = start + brace.end() if brace[0] == "{" else None
+    # What follows a colon is no code, but how a value is written.
+    written = opened is None or re.search(r"[:!][^\])]*$", before[opened:])
+    return None if written else opened
 
 
 def _keyword(part: str) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.cursor import call_at, dotted_at
+from tilelang_lsp.cursor import call_at, name_at
 from tilelang_lsp.describe_budget import assumed_page, budget_page, stand_in_text
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.insights import keys_of
@@ -28,7 +28,7 @@ class Hover:
 def hover(request: Request) -> Hover | None:
     """About the name at the position: a symbol of a kernel, a kernel, or a name of the language."""
     analysis = request.analysis
-    dotted = dotted_at(request.text, request.line, request.column)
+    dotted = name_at(request.text, request.line, request.column)
     if dotted is None:
         return None
     span = Span(analysis.path, request.line, dotted.column, request.line, dotted.end_column)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tilelang_diagnostics import Span
 from tilelang_lsp.crossing import Crossing, Found, ModuleFile
-from tilelang_lsp.cursor import dotted_at
+from tilelang_lsp.cursor import name_at
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.names import Binding
 
@@ -88,6 +88,6 @@ def _is_bound_there(binding: Binding, span: Span) -> bool:
 
 
 def _of_the_language(request: Request) -> Span | None:
-    dotted = dotted_at(request.text, request.line, request.column)
+    dotted = name_at(request.text, request.line, request.column)
     entry = None if dotted is None else request.catalogue.find(request.analysis, dotted.name)
     return Span(entry.file, entry.line, 1, entry.line, 1) if entry and entry.file else None

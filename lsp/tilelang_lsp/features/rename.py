@@ -18,7 +18,7 @@ from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.module_files import OURS
 from tilelang_lsp.crossing import Crossing, Found, ModuleFile
-from tilelang_lsp.cursor import dotted_at
+from tilelang_lsp.cursor import name_at
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.navigation import crossing
 from tilelang_lsp.names import Binding, Names, Scope
@@ -104,7 +104,7 @@ def _refusal(across: Crossing, found: Found) -> str:
 
 
 def _of_the_language(request: Request) -> Renaming | None:
-    dotted = dotted_at(request.text, request.line, request.column)
+    dotted = name_at(request.text, request.line, request.column)
     entry = None if dotted is None else request.catalogue.find(request.analysis, dotted.name)
     if dotted is None or entry is None:
         return None

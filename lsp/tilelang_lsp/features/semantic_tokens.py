@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.cursor import code_only
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.model import Symbol
 
@@ -91,9 +92,8 @@ def _language(request: Request) -> list[Token]:
     if not aliases:
         return []
     pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(aliases)})\.(\w+)")
-    for number, line in enumerate(split_lines(request.text), 1):
-        code = line.partition("#")[0]
-        for match in pattern.finditer(code):
+    for number, line in enumerate(split_lines(code_only(request.text)), 1):
+        for match in pattern.finditer(line):
             entry = request.catalogue.entries.get(match[1])
             if entry is None:
                 continue
