@@ -35,7 +35,7 @@ from tilelang.layout.layout import Layout
 from tilelang.layout.swizzle import Tile, make_swizzled_layout
 from tilelang.ops.fill import fill_region
 from tilelang.ops.gemm_operands import Operand, Placed, RegisterTile, held_slots
-from tilelang.ops.gemm_simdgroup import SIDE, fits, matrix_plan, simdgroup_gemm
+from tilelang.ops.gemm_simdgroup import fits, matrix_plan, simdgroup_gemm
 
 if TYPE_CHECKING:
     from tilelang.ops.gemm import Gemm
@@ -45,10 +45,7 @@ def gpu_gemm(op: Gemm, ctx: GpuContext) -> tirx.Stmt:
     """Matrix instructions where there are any for the types and sizes."""
     opaque = matrix_plan(op, ctx.threads, ctx.capabilities)
     if opaque is not None and fits(opaque, op.C.dtype, ctx.capabilities):
-        ctx.chose(
-            "gemm", f"simdgroup_matrix 8x8x8, {opaque.count * opaque.k // SIDE} a simdgroup, "
-            f"by {opaque.grid}",
-        )  # fmt: skip
+        ctx.chose("gemm", opaque.said)
         return simdgroup_gemm(op, ctx, opaque)
     plan = plan_gemm(op, ctx)
     if isinstance(plan, Rejected):

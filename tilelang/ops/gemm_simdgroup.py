@@ -63,6 +63,14 @@ class MatrixPlan:
         """Matrices of sums of a simdgroup."""
         return self.m_blocks * self.n_blocks
 
+    @property
+    def said(self) -> str:
+        """What is chosen, as it is told."""
+        return (
+            f"simdgroup_matrix {SIDE}x{SIDE}x{SIDE}, {self.count * self.k // SIDE} a simdgroup, "
+            f"by {self.grid}"
+        )
+
 
 def matrix_plan(op: Gemm, threads: int, capabilities: Capabilities) -> MatrixPlan | None:
     """How matrices do it; None where there are none for the types and sizes."""

@@ -107,6 +107,8 @@ class _Hold(ThreadScope):
                 plan_here = matrix_plan(op, self.threads.count, self._ctx.capabilities)
                 assert plan_here is not None
                 clear = cleared(op, ctx, held, plan_here.count)
+                why = f"its sums stay in matrices: nothing else touches `{op.C.buffer.name}`"
+                self._ctx.note("gemm", plan_here.said, s.span, why)
                 return build.seq([clear, multiplied(op, ctx, plan_here, held)], s.span)
             case Copy():
                 return self._copied(s, ctx, *self._held[op.src.buffer])

@@ -6,13 +6,10 @@ line of generated source they are from.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Final
 
 from tilelang.codegen.cpu_artifact import CpuArtifact
@@ -27,6 +24,7 @@ from tilelang.options import CompileOptions
 from tilelang.target import Target
 from tilelang_diagnostics import CompileError, Span
 from tilelang_trace.model import Binary, Code, LayoutShot, Line, Resources, Trace
+from tilelang_trace.near import near
 
 # What a line of machine code reads like: address, predicate, opcode.
 _SASS: Final = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
@@ -155,15 +153,10 @@ def layout_shots(layouts: Any, traced: str = "") -> tuple[LayoutShot, ...]:
 
 
 def _why(entry: Any, traced: str) -> str:
-    text: str = entry.why
-    if entry.variable is None or entry.solution is None or not os.path.isabs(traced):
-        return text
+    if entry.variable is None or entry.solution is None:
+        return str(entry.why)
     origins = entry.solution.why(entry.variable).origins
-    for file in {o.span.file for o in origins if o.span is not None and os.path.isabs(o.span.file)}:
-        with suppress(ValueError):  # on another drive
-            near = Path(os.path.relpath(file, os.path.dirname(traced))).as_posix()
-            text = text.replace(f" at {file}:", f" at {near}:")
-    return text
+    return near(entry.why, (origin.span for origin in origins), traced)
 
 
 def opcode_of(line: str) -> str | None:

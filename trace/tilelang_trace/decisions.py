@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from tilelang.choices import Note
 from tilelang_diagnostics import Diagnostic, Severity
 from tilelang_trace.model import Decision
+from tilelang_trace.near import near
 
 # What kind of decision a remark of the catalogue is.
 _KINDS: Final = {
@@ -32,9 +34,11 @@ _COUNTED: Final = {
 
 
 class Decisions:
-    """Remembers what a context held, to tell what came since."""
+    """Remembers what a context held, to tell what came since. Reasons name files as seen from the
+    `traced` one."""
 
-    def __init__(self) -> None:
+    def __init__(self, traced: str = "") -> None:
+        self._traced = traced
         self._remarks = 0
         self._notes = 0
         self._counters: dict[str, int] = {}
@@ -46,7 +50,7 @@ class Decisions:
         remarks = tuple(context.remarks[self._remarks :])
         notes = context.choices.notes
         found = [
-            Decision(note.kind, note.text, note.why, note.span,
+            Decision(note.kind, note.text, self._near(note), note.span,
                      tuple((r.way, r.why) for r in note.rejected), note.places)
             for note in notes[self._notes :]
         ]  # fmt: skip
@@ -61,6 +65,9 @@ class Decisions:
         self._remarks, self._notes = len(context.remarks), len(notes)
         self._counters = dict(context.counters)
         return tuple(found), remarks
+
+    def _near(self, note: Note) -> str:
+        return near(note.why, (note.span, *(span for span, _ in note.places)), self._traced)
 
 
 def _is_told(remark: Diagnostic, found: Sequence[Decision]) -> bool:

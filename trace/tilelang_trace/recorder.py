@@ -99,7 +99,6 @@ class Recorder:
         self._function, self._target, self._options = function, target, options
         self._sources = SourceMap()
         self._program = pack(function, target, options)
-        self._decisions = Decisions()
         self._attempt = -1
         self._text = ProgramText()
         self._buffers = SymbolTable()
@@ -111,6 +110,7 @@ class Recorder:
             options=tuple((k, repr(v)) for k, v in options.changed), version=VERSION,
             program=self._program,
         )  # fmt: skip
+        self._decisions = Decisions(self._head.file)
         self._writer = None if sink is None else Writer(sink, self._sources.text)
         if self._writer is not None:
             self._writer.header(self._head)
@@ -173,7 +173,7 @@ class Recorder:
         elif name == "emit" and result is not None:
             # Another attempt for want of shared memory starts from the same program.
             self._attempt += 1
-            self._decisions = Decisions()
+            self._decisions = Decisions(self._head.file)
             self._add(Step(
                 self._first[0], self._lines(result), seconds, self._first[1], "front end",
                 self._attempt, _resident(), symbols=self._symbols,

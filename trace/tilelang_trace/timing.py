@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 from rich.text import Text
@@ -20,6 +21,7 @@ from tilelang_trace.model import Inner, Part, Step, Trace
 from tilelang_trace.terminal import duration, plain
 
 _BAR: Final = 30
+_THREAD: Final = 1
 _SHOWN: Final = 200  # inside of others, the table leaves out what takes less than this part of all
 _GROWN: Final = 1 << 17  # bytes that are worth a column
 
@@ -54,7 +56,7 @@ def entries(trace: Trace, inner: bool = False) -> tuple[Entry, ...]:
         out.append(Entry(ran.name, ran.phase, ran.seconds, clock, ran.resident, changed, attempt,
                          0, grown))  # fmt: skip
         if inner:
-            out += _inside(ran.inner, ran.phase, clock, 1)
+            out += _inside(ran.inner, ran.phase, clock, clock + ran.seconds, 1)
         clock += ran.seconds
     return tuple(out)
 
@@ -74,14 +76,18 @@ def _in_order(trace: Trace) -> Iterator[tuple[Step | Part, bool]]:
         yield part, False
 
 
-def _inside(inner: Sequence[Inner], phase: str, start: float, depth: int) -> Iterator[Entry]:
-    """What ran inside; what was done twice in a row has its own entries."""
+def _inside(
+    inner: Sequence[Inner], phase: str, start: float, end: float, depth: int
+) -> Iterator[Entry]:
+    """What ran inside, one after the other and never past the end of what is around it; what was
+    done twice in a row has its own entries."""
     clock = start
     for one in inner:
-        clock = max(clock, start + one.start)
-        yield Entry(one.name, phase, one.seconds, clock, one.resident, depth=depth)
-        yield from _inside(one.inner, phase, clock, depth + 1)
-        clock += one.seconds
+        clock = min(max(clock, start + one.start), end)
+        seconds = min(one.seconds, end - clock)
+        yield Entry(one.name, phase, seconds, clock, one.resident, depth=depth)
+        yield from _inside(one.inner, phase, clock, clock + seconds, depth + 1)
+        clock += seconds
 
 
 def timing_text(trace: Trace) -> Iterator[Text]:
@@ -111,26 +117,24 @@ def timing_text(trace: Trace) -> Iterator[Text]:
 
 
 def perfetto(trace: Trace) -> dict[str, Any]:
-    """The trace in the Trace Event Format."""
+    """The trace in the Trace Event Format: on one thread phases, in them passes, and in these what
+    ran inside. A phase that is come back to, by another attempt, is there again."""
     events: list[dict[str, Any]] = [
         _named("process_name", 0, f"tilelang {trace.kernel} for {trace.target}"),
-        _named("thread_name", 1, "phases"),
-        _named("thread_name", 2, "passes"),
+        _named("thread_name", _THREAD, "compilation"),
     ]
-    phases: dict[str, tuple[float, float]] = {}
-    for entry in entries(trace, inner=True):
-        end = entry.start + entry.seconds
-        events.append(_event(entry.name, 2, entry.start, entry.seconds,
-                             {"changed": entry.changed, "attempt": entry.attempt}))  # fmt: skip
-        if entry.depth:
-            continue
-        start, _ = phases.get(entry.phase, (entry.start, end))
-        phases[entry.phase] = start, end
-        if entry.resident:
-            events.append({"name": "memory", "ph": "C", "pid": 1, "ts": end * 1e6,
-                           "args": {"bytes": entry.resident}})  # fmt: skip
-    for name, (start, end) in phases.items():
-        events.append(_event(name, 1, start, end - start, {}))
+    for phase, found in groupby(entries(trace, inner=True), key=lambda entry: entry.phase):
+        group = list(found)
+        outer = [entry for entry in group if entry.depth == 0]
+        events.append(_event(phase, "phase", outer[0].start, sum(e.seconds for e in outer), {}))
+        for entry in group:
+            args = {"changed": entry.changed, "attempt": entry.attempt}
+            kind = "inner" if entry.depth else "pass"
+            events.append(_event(entry.name, kind, entry.start, entry.seconds, args))
+            if entry.resident and not entry.depth:
+                events.append({"name": "memory", "ph": "C", "pid": 1,
+                               "ts": (entry.start + entry.seconds) * 1e6,
+                               "args": {"bytes": entry.resident}})  # fmt: skip
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
@@ -139,7 +143,7 @@ def _named(name: str, thread: int, value: str) -> dict[str, Any]:
 
 
 def _event(
-    name: str, thread: int, start: float, length: float, args: dict[str, Any]
+    name: str, kind: str, start: float, length: float, args: dict[str, Any]
 ) -> dict[str, Any]:
-    return {"name": name, "ph": "X", "pid": 1, "tid": thread, "ts": start * 1e6,
+    return {"name": name, "cat": kind, "ph": "X", "pid": 1, "tid": _THREAD, "ts": start * 1e6,
             "dur": length * 1e6, "args": args}  # fmt: skip
