@@ -1,4 +1,4 @@
-"""What runs inside of passes: who is told, how it is recorded and written, and what is left of it."""
+"""What runs inside of passes: who is told, how it is recorded, and what is left after an error."""
 
 from __future__ import annotations
 
