@@ -12,6 +12,7 @@ import tomllib
 from dataclasses import replace
 from typing import Any
 
+from tilelang.cli.project import parse_toml
 from tilelang_diagnostics import Diagnostic, Edit, Span, apply_edits
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.comments import IGNORE, IGNORE_FILE
@@ -90,7 +91,7 @@ def _ignored_below(lines: tuple[str, ...], head: int, last: int, file: str, name
 def _ignores(text: str) -> list[Any] | None:
     """What a pyproject.toml ignores; None for one that cannot be read."""
     try:
-        found: Any = tomllib.loads(text)
+        found: Any = parse_toml(text)
         for key in ("tool", "tilelang", "lint"):
             found = found.get(key, {})
         said = found.get("ignore", [])
