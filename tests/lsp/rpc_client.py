@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = (ROOT, ROOT / "diagnostics", ROOT / "trace", ROOT / "lsp")
-TIMEOUT = 60.0  # generous: says "hangs", not "slow"
+TIMEOUT = 150.0  # generous: says "hangs", not "slow", also where the emulator is built first
 
 ENDED = "the server ended"
 # To what the server asks; anything else gets null.
