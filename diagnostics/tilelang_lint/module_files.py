@@ -47,6 +47,11 @@ class ModuleFiles:
             return None
         return self._in((os.path.dirname(package),), [name])
 
+    def is_ours(self, path: str) -> bool:
+        """Whether a file is one of the compiler's own, which no import leads to."""
+        before, ours, _ = path.rpartition(f"{os.sep}{OURS}{os.sep}")
+        return bool(ours) and self._exists(os.path.join(before, OURS, PACKAGE))
+
     def roots(self, path: str) -> Iterator[str]:
         """Where absolute imports of a file are looked up, in order."""
         seen: dict[str, None] = {}

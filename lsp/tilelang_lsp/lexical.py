@@ -12,12 +12,12 @@ import ast
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable
 from dataclasses import replace
 
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.definitions import first_line, marks, name_column
+from tilelang_lsp.definitions import first_line, name_column
+from tilelang_lsp.lexical_rules import annotation_strings, as_evaluated, function_kind
 from tilelang_lsp.names import (
     Binding,
     BindingKind,
@@ -106,7 +106,11 @@ class _Reader:
             case _:
                 self._named_part(node, scope)
                 self._exports(node, scope)
-                for child in _as_evaluated(node):
+                if isinstance(node, ast.AnnAssign):
+                    self._quoted(node.annotation, scope)
+                    if node.value is not None and "TypeAlias" in ast.unparse(node.annotation):
+                        self._quoted(node.value, scope)
+                for child in as_evaluated(node):
                     self.visit(child, scope)
 
     def _named_part(self, node: ast.AST, scope: Scope) -> None:
@@ -174,7 +178,7 @@ class _Reader:
         for decorator in node.decorator_list:
             self.visit(decorator, scope)
         span = self._defined(node)
-        binding = self._bind(scope, node.name, span, _function_kind(node))
+        binding = self._bind(scope, node.name, span, function_kind(node))
         inner = self._scope("function", node.name, scope, node)
         said = node.args
         binding.parameters += tuple(a.arg for a in (*said.args, *said.kwonlyargs))
@@ -182,8 +186,20 @@ class _Reader:
         self._arguments(said, scope, inner)
         if node.returns is not None:
             self.visit(node.returns, scope)
+            self._quoted(node.returns, scope)
         for statement in node.body:
             self.visit(statement, inner)
+
+    def _quoted(self, annotation: ast.expr, scope: Scope) -> None:
+        """The names of an annotation that is written as a string, or has one."""
+        for node, text in annotation_strings(annotation):
+            start = self._column(node.lineno, node.col_offset)
+            line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
+            tree = parse(text) if line[start : start + len(text)] == text else None
+            for name in ast.walk(tree) if tree is not None else ():
+                if isinstance(name, ast.Name) and name.lineno == 1:
+                    column = len(text.encode()[: name.col_offset].decode()) + start + 1
+                    self.loads.append((name.id, self._at(node.lineno, column, len(name.id)), scope))
 
     def _arguments(self, said: ast.arguments, around: Scope, inner: Scope) -> None:
         for default in (*said.defaults, *said.kw_defaults):
@@ -193,6 +209,7 @@ class _Reader:
         for argument in (*said.posonlyargs, *said.args, *said.kwonlyargs, *extra):
             if argument.annotation is not None:
                 self.visit(argument.annotation, around)
+                self._quoted(argument.annotation, around)
             self._bind(inner, argument.arg, self._span(argument, len(argument.arg)), "parameter")
 
     def _class(self, node: ast.ClassDef, scope: Scope) -> None:
@@ -362,23 +379,3 @@ class _Reader:
         if text.isascii():
             return byte_offset + 1
         return len(text.encode()[:byte_offset].decode(errors="replace")) + 1
-
-
-def _as_evaluated(node: ast.AST) -> Iterable[ast.AST]:
-    """The parts of a node, what is bound after that which it is bound to."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            return (value, *targets)
-        case ast.AnnAssign(target=target, annotation=annotation, value=ast.expr() as value):
-            return (annotation, value, target)
-        case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
-            return (iterated, target, *body, *orelse)
-        case _:
-            return ast.iter_child_nodes(node)
-
-
-def _function_kind(node: ast.FunctionDef | ast.AsyncFunctionDef) -> BindingKind:
-    found = marks(node)
-    if "macro" in found:
-        return "macro"
-    return "kernel" if {"prim_func", "jit"} & found else "function"

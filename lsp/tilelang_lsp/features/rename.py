@@ -100,6 +100,8 @@ def _refusal(across: Crossing, found: Found) -> str:
         return f"`{found.name}` is a name of {of}, {which}"
     if root.scope.kind == "class":
         return f"`{found.name}` belongs to the class `{root.scope.name}`: not all uses can be seen"
+    if root.scope.kind == "module" and across.workspace.modules.is_ours(root.path):
+        return f"`{found.name}` is a name of `{OURS}`, whose files are not searched"
     return _outside(across, [root.bound[0]])
 
 

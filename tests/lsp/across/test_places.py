@@ -413,6 +413,26 @@ IMPORTED = {
         name = "😀é", größe, BLOCK
                             ^^^^^ use
         """,
+    "in annotations that are strings": """
+        -- ops.py --
+        class Config: ...
+              ^^^^^^ def
+        -- main.py --
+        from __future__ import annotations
+        from typing import TYPE_CHECKING, TypeAlias
+        if TYPE_CHECKING:
+            from ops import Config
+                            ^^^^^^ use
+        Made: TypeAlias = "dict[str, Config]"
+                                     ^^^^^^ use
+        def made(größe: "Config | None", text="Config") -> "list['Config']":
+                         ^^^^^^ use
+            found: list["Config"] = []
+                         ^^^^^^ use
+            return found
+        def other(A: T.Tensor(("Config",), "Config"), B: Tensor["Config"]): ...
+        def kind(c: Literal["Config"]): ...
+        """,
     "an import of several lines": """
         -- config.py --
         BLOCK, STAGES = 64, 3

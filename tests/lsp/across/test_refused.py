@@ -90,6 +90,15 @@ REFUSED = {
         "treble",
         "`triple` is a name of `ops`, which does not define it",
     ),
+    "a name of the compiler's own files": (
+        """
+        -- tilelang/__init__.py --
+        -- tilelang/runtime/clang.py --
+        def find_cl$0ang(): ...
+        """,
+        "find",
+        "`find_clang` is a name of `tilelang`, whose files are not searched",
+    ),
     "an attribute of a class": (
         """
         -- main.py --
