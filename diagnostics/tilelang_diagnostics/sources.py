@@ -62,6 +62,6 @@ def _read(file: str) -> str | None:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError):
+    except (SyntaxError, UnicodeError, LookupError):
         text = data.decode("utf-8", errors="replace")
     return text.removeprefix("\ufeff")

@@ -172,12 +172,12 @@ def read(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         start = data.rfind(b"\n", 0, error.start) + 1
-        column = len(data[start : error.start].decode(error.encoding, "replace")) + 1
+        column = len(data[start : error.start].decode(encoding, "replace")) + 1
         _refuse("TL106", f"`{path}` is not valid {error.encoding.upper()}: byte "
                 f"0x{data[error.start]:02x} in line {line}",
                 "save it as UTF-8, or declare its encoding: # -*- coding: latin-1 -*-",
                 Span(str(path), line, column, line, column + 1))  # fmt: skip
-    except (SyntaxError, LookupError) as error:
+    except (SyntaxError, LookupError, UnicodeError) as error:  # what each codec raises is its own
         _refuse("TL106", f"`{path}` is not text in its declared encoding: {error}",
                 "save it as UTF-8", Span(str(path), 1, 1, 1, 2))  # fmt: skip
 
