@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tilelang.__main__ import main
+from tilelang.cli.dispatch import run_command
 from tilelang.cli.files import read
 from tilelang_diagnostics import CompileError, SourceMap
 
@@ -38,7 +38,7 @@ def test_an_encoding_that_never_decodes(
 ) -> None:
     path = tmp_path / "u.py"
     path.write_text("# -*- coding: undefined -*-\nx = 1\n")
-    assert main([command, str(path)]) == 1
+    assert run_command([command, str(path)]) == 1
     said = capsys.readouterr()
     assert "error[TL106]" in said.out + said.err
     assert f"{path}:1:1" in said.out + said.err
