@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from tilelang.cli import BY_NAME, COMMANDS, ENTRY_POINT_GROUP, Row
+from tilelang.cli.pipes import PipeClosed, closed_pipes_told
 from tilelang.version import VERSION
 
 _EPILOG = """\b
@@ -51,6 +52,10 @@ class _Commands(click.Group):
 
             ctx.fail(f"there is no command {name!r}{did_you_mean(name, BY_NAME)}")
         return name, command, args[1:]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with closed_pipes_told():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # From the table: asking the commands themselves would import them all.
@@ -91,7 +96,7 @@ def _run(argv: list[str]) -> int:
         return wrong.exit_code if isinstance(wrong, click.UsageError) else 1
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except BrokenPipeError:
+    except (PipeClosed, BrokenPipeError):
         # The reader (`| head`) has seen enough. What is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -14,6 +14,7 @@ from tilelang.cli.arguments import (
     spare_what_is_read,
     target_option,
 )
+from tilelang.cli.pipes import closed_pipes_told
 from tilelang_trace.wanted import Wanted
 
 
@@ -101,8 +102,9 @@ def command(
     spare_what_is_read(
         [kernel, compare, resume], [output, html, perfetto, reproducer, reduced, ir, source]
     )
-    return run(Wanted(
-        kernel, settings, target, passes, changed, grep, context, output, html, opened, timed,
-        perfetto, pipeline, compare, reproducer, start, reduced, ir, source,
-        resume,
-    ))  # fmt: skip
+    with closed_pipes_told():
+        return run(Wanted(
+            kernel, settings, target, passes, changed, grep, context, output, html, opened, timed,
+            perfetto, pipeline, compare, reproducer, start, reduced, ir, source,
+            resume,
+        ))  # fmt: skip

@@ -7,56 +7,71 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from tilelang_diagnostics import CompileError, SourceMap, did_you_mean
+from tilelang_diagnostics import CompileError, Diagnostic, Severity, SourceMap
 from tilelang_trace.model import Trace
+from tilelang_trace.usage import check, check_for_target, check_for_trace, is_saved
 from tilelang_trace.wanted import Wanted
 
 if TYPE_CHECKING:
     from tilelang.compiler import Start
-
-SAVED: Final = (".ndjson", ".jsonl")
 
 
 def run(wanted: Wanted) -> int:
     """The exit status; raises CompileError for what ended the compilation."""
     from tilelang.cli.output import show
 
+    check(wanted)
     if wanted.reduced is not None:
         return _reduce(wanted)
     if wanted.target is not None and "," in wanted.target:
         return _several(wanted)
+    compared = None if wanted.compare is None else read(wanted.compare)
     edited = None if wanted.resume is None else _edited(wanted.resume)
     if edited is not None and wanted.target is None:
         from tilelang_trace.resuming_ir import target_said
 
         wanted = replace(wanted, target=target_said(edited))
-    if wanted.kernel.endswith(SAVED):
+    if is_saved(wanted.kernel):
         trace, error = read(wanted.kernel), None
+        check_for_trace(wanted, trace)
         if wanted.output is not None and edited is None:
             _save(trace, wanted.output)
     else:
         trace, error = _recorded(wanted, kept=edited is None)
-    _check_names(wanted, trace)
+        check_for_trace(wanted, trace)
     if edited is not None:
         return _resume(wanted, trace, edited, error)
     _write_files(wanted, trace)
     if wanted.output != "-" and not wanted.page_alone:
-        _show(wanted, trace)
+        _show(wanted, trace, compared)
     if error is not None:
         _keep_reproducer(trace, error)
         raise error
-    if not wanted.pipeline and wanted.compare is None:
-        show(trace.remarks, SourceMap(dict(trace.sources)))
-    return 0
+    alone = wanted.pipeline or wanted.compare is not None
+    told = _errors(trace) if alone else trace.remarks
+    show(told, SourceMap(dict(trace.sources)))
+    return _status(trace)
+
+
+def _errors(trace: Trace) -> tuple[Diagnostic, ...]:
+    return tuple(d for d in trace.remarks if d.severity is Severity.ERROR)
+
+
+def _status(trace: Trace) -> int:
+    """That of compiling the kernel: passes may refuse it and go on, to say more."""
+    errors = _errors(trace)
+    if any(d.code.startswith("TL9") for d in errors):
+        return 3
+    return 1 if errors or trace.failure is not None else 0
 
 
 def _several(wanted: Wanted) -> int:
@@ -64,6 +79,7 @@ def _several(wanted: Wanted) -> int:
     if any((wanted.output, wanted.html, wanted.opened, wanted.perfetto, wanted.reproducer,
             wanted.compare, wanted.ir, wanted.source, wanted.resume)):  # fmt: skip
         raise click.UsageError("files are written for one target at a time")
+    from tilelang.cli.output import show
     from tilelang_trace.compare import comparison_text
 
     assert wanted.target is not None
@@ -76,7 +92,9 @@ def _several(wanted: Wanted) -> int:
     console = _console()
     for other in traces[1:]:
         _print(console, comparison_text(traces[0], other, wanted.context))
-    return 0
+    for trace in traces:
+        show(_errors(trace), SourceMap(dict(trace.sources)))
+    return max(map(_status, traces))
 
 
 def _edited(path: Path) -> str:
@@ -144,6 +162,7 @@ def _recorded(
     chosen = choose(wanted.kernel)
     special = specialise(chosen, parse_settings(wanted.settings), wanted.target)
     target = resolve(special.target).target
+    check_for_target(wanted, special, target)
     file = str(chosen.file.path)
     if wanted.output is None or not kept:
         return record(special, target, file, code=code or wanted.needs_code)
@@ -154,20 +173,32 @@ def _recorded(
 
 @contextmanager
 def _opened(output: str) -> Iterator[Callable[[str], object]]:
-    if output == "-":
-        yield sys.stdout.write
-        return
+    """Takes what is to be written, to the end; a usage error then says what was not."""
     try:
-        file = Path(output).open("w", encoding="utf-8")  # noqa: SIM115
+        file = sys.stdout if output == "-" else Path(output).open("w", encoding="utf-8")  # noqa: SIM115
     except OSError as error:
         raise click.UsageError(f"cannot write {output}: {error.strerror}") from None
+    failed: list[OSError] = []
 
     def write(line: str) -> None:
-        file.write(line)
-        file.flush()
+        if failed:
+            return  # the compilation, which this is called from, is not at fault
+        try:
+            file.write(line)
+            file.flush()
+        except OSError as error:
+            failed.append(error)
 
-    with file:
+    try:
         yield write
+    finally:
+        if output != "-":
+            with suppress(OSError):
+                file.close()
+    if failed and output == "-":
+        raise failed[0]
+    if failed:
+        raise click.UsageError(f"cannot write {output}: {failed[0].strerror}")
 
 
 def _save(trace: Trace, output: str) -> None:
@@ -176,18 +207,6 @@ def _save(trace: Trace, output: str) -> None:
     with _opened(output) as sink:
         for line in dump(trace):
             sink(line)
-
-
-def _check_names(wanted: Wanted, trace: Trace) -> None:
-    from tilelang.pipeline import marks
-    from tilelang_trace.replay import names_of
-
-    known = [*names_of(trace), *(m for m in marks() if ":" in m)]
-    shown = (*known, *(b.name for _, b in trace.nested))
-    for name in (*wanted.passes, *([wanted.start] if wanted.start else ())):
-        if name not in (shown if name in wanted.passes else known):
-            hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
-            raise click.UsageError(f"no pass is called {name!r}{hint}")
 
 
 def _write_files(wanted: Wanted, trace: Trace, begun: Start | None = None) -> None:
@@ -238,12 +257,12 @@ def _write(path: Path, text: str) -> None:
     print(f"wrote {path}", file=sys.stderr)
 
 
-def _show(wanted: Wanted, trace: Trace) -> None:
+def _show(wanted: Wanted, trace: Trace, compared: Trace | None) -> None:
     console = _console()
-    if wanted.compare is not None:
+    if compared is not None:
         from tilelang_trace.compare import comparison_text
 
-        _print(console, comparison_text(read(wanted.compare), trace, wanted.context))
+        _print(console, comparison_text(compared, trace, wanted.context))
     elif wanted.pipeline:
         from tilelang_trace.pipelines import pipeline_text
 

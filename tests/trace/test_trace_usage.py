@@ -1,0 +1,111 @@
+"""A command line is refused before anything is compiled or written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tilelang.cli import main
+from tilelang.options import child_environment
+from tilelang_trace.model import Line, Step, Trace
+from tilelang_trace.ndjson import dump
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNEL = """
+import tilelang.language as T
+
+open("imported", "w").close()
+
+
+@T.prim_func
+def main(A: T.Tensor((128, 1024), "float32"), B: T.Tensor((128, 1024), "float32")):
+    with T.Kernel(1, threads=128) as bx:
+        s = T.alloc_shared((128, 1024), "float32")
+        T.copy(A, s)
+        T.copy(s, B)
+"""
+SMALL = Trace("main", "k.py", "cpu", (Step("emit", (Line("x"),)), Step("tidy", (Line("y"),))))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.py").write_text(KERNEL)
+    (tmp_path / "old.ndjson").write_text("".join(dump(SMALL)))
+    (tmp_path / "mid.py").write_text("# tilelang IR 1: main\n# after guard_bounds\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("k.py --json old.ndjson --pass zzz", "no pass is called 'zzz'"),
+        ("k.py --json old.ndjson --pass guard_bound", "did you mean `guard_bounds`?"),
+        ("k.py --json old.ndjson --pass tidyy/decide", "no pass is called 'tidyy/decide'"),
+        ("k.py --json old.ndjson --ir x --from zzz", "no pass is called 'zzz'"),
+        ("k.py --json old.ndjson --compare none.ndjson", "cannot read none.ndjson"),
+        ("k.py --json old.ndjson --html none/x.html", "cannot write 'none/x.html': there is no"),
+        ("k.py --json old.ndjson --html k.py/x", "cannot write 'k.py/x': k.py is no folder"),
+        ("k.py --json old.ndjson --html .", "cannot write '.': it is a folder"),
+        ("k.py --html - --json old.ndjson", "only --json takes -"),
+        ("k.py --ir x --source ./x", "--ir and --source would both write"),
+        ("k.py --from guard_bounds", "--from says where --reproducer or --ir begins"),
+        ("mid.py", "tilelang trace KERNEL.py --resume mid.py"),
+        ("old.ndjson::scale", "old.ndjson is a saved trace"),
+        ("old.ndjson --reduce o.py", "--reduce takes a Python file"),
+        ("old.ndjson --set N=5", "--set is for a Python file"),
+        ("old.ndjson --target cpu", "--target is for a Python file"),
+    ],
+)
+def test_refused_at_once(
+    command: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {p.name: p.read_text() for p in folder.iterdir()}
+    assert main(["trace", *command.split()]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert {p.name: p.read_text() for p in folder.iterdir()} == before
+
+
+def test_a_pass_of_other_targets_is_refused_before_it_is_compiled(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (folder / "old.ndjson").read_text()
+    command = ["trace", "k.py", "--target", "cpu", "--json", "old.ndjson"]
+    assert main([*command, "--pass", "insert_sync"]) == 2
+    assert "insert_sync does not run for cpu; there are" in capsys.readouterr().err
+    assert (folder / "old.ndjson").read_text() == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_is_told_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "old.ndjson", "--json", "/dev/full"]) == 2
+    assert "cannot write /dev/full: No space left on device" in capsys.readouterr().err
+    assert main(["trace", "k.py", "--target", "cpu", "--json", "/dev/full"]) == 2
+    assert "cannot write /dev/full: No space left on device" in capsys.readouterr().err
+
+
+def test_what_passes_refuse_is_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["trace", "k.py", "--target", "cuda:sm_80", "--pass", "tidy"]
+    assert main(command) == 1
+    assert "error[TL406]" in capsys.readouterr().err
+    assert main(["trace", "k.py", "--target", "cuda:sm_80", "--json", "new.ndjson"]) == 1
+    assert main(["trace", "new.ndjson", "--only-changed"]) == 1
+    capsys.readouterr()
+    assert main(["trace", "new.ndjson", "--compare", "old.ndjson"]) == 1
+    assert "error[TL406]" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough(folder: Path) -> None:
+    path = ":".join(str(ROOT / part) for part in (".", "diagnostics", "trace", "lsp"))
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "tilelang", "trace", "old.ndjson"], stdout=out,
+            stderr=subprocess.PIPE, check=False, env=child_environment(PYTHONPATH=path),
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
