@@ -228,17 +228,18 @@ def _calls(converter: Converter, value: call_hierarchy.Calls) -> Any:
 def _token_data(converter: Converter, tokens: tuple[Token, ...]) -> list[int]:
     """Five numbers a token, each place relative to the one before."""
     data: list[int] = []
+    lines = converter.lines_of(converter.path)
     line, character = 0, 0
     for token in tokens:
-        if not converter.is_here(token.line):
+        if token.line > len(lines) or not converter.is_here(token.line):
             continue
         start = converter.place(converter.path, token.line, token.column)
-        end = converter.place(converter.path, token.line, token.column + token.length)
+        name = lines[token.line - 1][token.column - 1 : token.column - 1 + token.length]
         if start.line == line and data and start.character < character:
             continue
         delta = start.character - (character if start.line == line else 0)
         bits = sum(1 << semantic_tokens.MODIFIERS.index(m) for m in token.modifiers)
-        data += [start.line - line, delta, end.character - start.character,
+        data += [start.line - line, delta, converter.units(name),
                  semantic_tokens.TYPES.index(token.kind), bits]  # fmt: skip
         line, character = start.line, start.character
     return data

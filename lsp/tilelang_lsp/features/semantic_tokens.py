@@ -60,7 +60,8 @@ def semantic_tokens(request: Request) -> tuple[Token, ...]:
             found.setdefault((span.line, span.column), token)
     for token in _language(request):
         found.setdefault((token.line, token.column), token)
-    return tuple(t for t in sorted(found.values()) if _fits(request.text, t))
+    last = len(split_lines(request.text))
+    return tuple(t for t in sorted(found.values()) if t.length > 0 and t.line <= last)
 
 
 def tokens_of_lines(request: Request) -> tuple[Token, ...]:
@@ -101,7 +102,3 @@ def _language(request: Request) -> list[Token]:
             start = match.start(1) + 1
             found.append(Token(number, start, len(match[1]), kind, ("defaultLibrary",)))
     return found
-
-
-def _fits(text: str, token: Token) -> bool:
-    return token.length > 0 and token.line <= text.count("\n") + 1
