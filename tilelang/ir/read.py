@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tilelang.ir import attrs, tirx
-from tilelang.ir.read_error import Mistake, Silent, span_of
+from tilelang.ir.read_error import Mistake, Silent, span_of, unforeseen
 from tilelang.ir.read_stmt import StatementReader
 from tilelang.ir.text_file import Comments, FileFormatError, comments_of
 from tilelang_diagnostics import diagnose, error_for
@@ -89,16 +89,21 @@ class _Reader(StatementReader):
     def function(self, node: ast.FunctionDef) -> Any:
         """The function."""
         tirx.load_tvm()
-        span = self.line(node)
-        notes = self.notes(node)
         try:
-            said = self._attributes(node)
-            params = self.header(node, lambda: self._params(node, notes))
+            return self._function(node)
         except Mistake as mistake:
             self.tell(mistake)
-            return None
         except Silent:
-            return None
+            pass
+        except Exception as error:  # whatever TVM raises for what no rule here has foreseen
+            self.tell(unforeseen(error, node))
+        return None
+
+    def _function(self, node: ast.FunctionDef) -> Any:
+        span = self.line(node)
+        notes = self.notes(node)
+        said = self._attributes(node)
+        params = self.header(node, lambda: self._params(node, notes))
         outputs, rest = self._outputs(node)
         body = self.body(rest, span)
         said.setdefault(attrs.GLOBAL_SYMBOL, node.name)

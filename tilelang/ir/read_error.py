@@ -26,6 +26,12 @@ class Mistake(Exception):
         return diagnose(self.code, self.message, span, **details)
 
 
+def unforeseen(error: Exception, node: ast.AST) -> Mistake:
+    """What an exception says, as a mistake in a statement."""
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return Mistake("TL116", f"this has no meaning: {reason[:200]}", node)
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """Which name was meant, as a sentence; "" if none comes near."""
     return did_you_mean(name, known).removeprefix("; ")

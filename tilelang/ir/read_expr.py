@@ -459,7 +459,11 @@ def _as_literal(found: Any, node: ast.expr, dtype: str, span: TirSpan) -> Any:
         return found
     if isinstance(found, tirx.IntImm) and dtype_of(found) != "bool" and dtype != "bool":
         if dtype.startswith(("int", "uint", "float", "bfloat")):
-            return build.const(int(found.value), dtype, span)
+            try:
+                return build.const(int(found.value), dtype, span)
+            except Exception as error:  # whatever TVM raises for a number out of range
+                message = f"{dtype} does not hold {int(found.value)}"
+                raise Mistake("TL235", message, node) from error
     if isinstance(found, tirx.FloatImm) and build.is_float(dtype):
         return build.const(float(found.value), dtype, span)
     return found

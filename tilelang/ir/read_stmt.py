@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.read_call import CallReader
-from tilelang.ir.read_error import Mistake, Silent
+from tilelang.ir.read_error import Mistake, Silent, unforeseen
 from tilelang.ir.read_expr import UNKNOWN, language_name
 from tilelang.ir.read_storage import StorageReader
 from tilelang.ir.spans import TirSpan
@@ -48,6 +48,8 @@ class StatementReader(StorageReader, CallReader):
             self.tell(mistake)
         except Silent:
             pass
+        except Exception as error:  # whatever TVM raises for what no rule here has foreseen
+            self.tell(unforeseen(error, stmt))
         else:
             return
         for target in getattr(stmt, "targets", ()):

@@ -6,6 +6,7 @@ A layout with a closed form is the call that makes it, one without a table of it
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,10 @@ from tilelang.layout.lazy import np
 
 KINDS = ("Layout", "Fragment")
 TABLE = "table"
+# What nobody means, and takes minutes: tables of layouts have an entry for each element.
+_MOST_ELEMENTS = 1 << 22
+_MOST_THREADS = 1 << 13
+_MOST_UNUSED = 16  # places for each element
 
 
 def attached(value: Any) -> str:
@@ -50,13 +55,31 @@ def read_attached(call: ast.Call, kind: str) -> Held:
     if unknown or not call.args or len(call.args) + (TABLE in said) != 2:
         raise ValueError(f"T.{kind} has a shape and a function of its indices")
     shape = tuple(_literal(call.args[0]))
-    out_shape = _literal(said["out_shape"]) if "out_shape" in said else None
     copies = _literal(said["replicate"]) if "replicate" in said else 1
+    if math.prod(shape) * copies > _MOST_ELEMENTS:
+        raise ValueError(f"a layout of {shape} has more than {_MOST_ELEMENTS} elements")
+    found = _layout(call, kind, shape, copies, said)
+    size = math.prod(found.shape)
+    if isinstance(found, Fragment):
+        if found.slots > size * found.replicas or found.thread_extent > _MOST_THREADS:
+            raise ValueError(
+                f"{found.thread_extent} threads with {found.slots} places each are too many for "
+                f"{size} elements"
+            )
+    elif found.storage > size * _MOST_UNUSED + _MOST_THREADS:
+        raise ValueError(f"{found.storage} places are too many for {size} elements")
+    return Held(found)
+
+
+def _layout(
+    call: ast.Call, kind: str, shape: tuple[int, ...], copies: int, said: Mapping[str, ast.expr]
+) -> Layout | Fragment:
+    out_shape = _literal(said["out_shape"]) if "out_shape" in said else None
     if TABLE in said:
         index_map = IndexMap.of_table(np.array(_literal(said[TABLE]), dtype=np.int64))
         if kind == "Fragment":
-            return Held(Fragment.of_map(index_map))
-        return Held(Layout(index_map.shape, index_map, out_shape=out_shape))
+            return Fragment.of_map(index_map)
+        return Layout(index_map.shape, index_map, out_shape=out_shape)
     function = call.args[1]
     if not isinstance(function, ast.Lambda):
         raise ValueError(f"T.{kind} has a function of its indices, written `lambda i, j: …`")
@@ -69,8 +92,8 @@ def read_attached(call: ast.Call, kind: str) -> Held:
         return _evaluated(function.body, dict(zip(names, index, strict=False)))
 
     if kind == "Fragment":
-        return Held(Fragment(shape, forward, replicate=copies))
-    return Held(Layout(shape, forward, out_shape=out_shape))
+        return Fragment(shape, forward, replicate=copies)
+    return Layout(shape, forward, out_shape=out_shape)
 
 
 def _literal(node: ast.expr) -> Any:

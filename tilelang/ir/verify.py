@@ -28,6 +28,7 @@ from tilelang.program.tile_ops import SCHEMAS
 from tilelang_diagnostics.model import Span
 
 STAGES: Final = ("tile", "loops", "device")
+MOST_STAGES: Final = 64  # as T.Pipelined takes them
 SCOPES: Final = frozenset({
     "global", "shared", "shared.dyn", "shared.barrier", "shared.cluster_barrier", "shared.tmem",
     "local", "local.var", "local.fragment", "local.reducer", "local.matrix",
@@ -134,7 +135,7 @@ class _Checker:
         if int(s.kind) == int(tirx.ForKind.THREAD_BINDING):
             self._problem(s, "is bound to threads, which launches alone are")
         stages = (s.annotations or {}).get(attrs.NUM_STAGES)
-        if isinstance(stages, int) and stages < 0:
+        if isinstance(stages, int) and not 0 <= stages <= MOST_STAGES:
             self._problem(s, f"has {stages} stages")
         if s.step is not None and not build.is_int(s.step, 1):
             self._problem(s, "has a step")
@@ -172,6 +173,9 @@ class _Checker:
             self.expr(extent, s)
             if str(s.buffer.scope()) != "global" and build.int_value(extent) is None:
                 self._problem(s.buffer, f"has the extent {extent}, which is no constant")
+        versions = s.annotations.get(attrs.VERSIONS)
+        if isinstance(versions, int) and not 0 < versions <= MOST_STAGES:
+            self._problem(s.buffer, f"has {versions} versions")
         self._buffer(s.buffer)
         self._known.add(s.buffer)
         if (flat := s.annotations.get(attrs.FLAT)) is not None:

@@ -151,7 +151,7 @@ class _Resume:
         """The program of the file and the passes that are left."""
         from tilelang.ir import attrs
         from tilelang.ir.read import read_function
-        from tilelang.ir.verify import problems_of
+        from tilelang.ir.verify import STAGES, problems_of
 
         passes = passes_after(self._after)
         func = read_function(text, self.file).func
@@ -168,6 +168,11 @@ class _Resume:
                 f"the IR is that of `{name}`, and the kernel is `{self.function.name}`",
                 f"def {name}", "name the kernel that the IR is of: FILE::KERNEL",
             )  # fmt: skip
+        stage = str(said.get(attrs.STAGE, STAGES[0]))
+        if stage not in STAGES:
+            raise self._unfit(
+                f"there is no stage `{stage}`", stage, f"there are {', '.join(STAGES)}"
+            )
         if problems_of(func):
             here = read_function(text, self.file, here=True).func
             raise error_for([
@@ -214,14 +219,15 @@ class _Resume:
         coded = step == "generate"
         with guarded(f"lowering {self.function.name} for {self.target}", self.function.span):
             known = self._original
-            if isinstance(error, MemoryError) or (known is not None and not self._edits):
+            if known is not None and not self._edits:
                 raise error
             self._check_device(recorder)
             if not ours:
                 raise error_for([self._placed(d) for d in told]) from error
-            if known is not None and self._fails(known, coded):
+            endless = isinstance(error, MemoryError)  # and not to be tried again
+            if known is not None and not endless and self._fails(known, coded):
                 raise error
-        edit = guilty(self._edits, lambda text: self._fails(text, coded))
+        edit = guilty(self._edits, lambda text: endless or self._fails(text, coded))
         what = "the code generator" if coded else f"`{step}`"
         raise failure(
             "TL192", f"{what} cannot take this IR: {_reason(error)}",
