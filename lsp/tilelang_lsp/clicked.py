@@ -215,7 +215,9 @@ def _renamed(asked: Asked, outcome: Outcome) -> Outcome:
 
 
 def _end_with_the_server() -> None:
-    sys.stdin.buffer.read()
+    # Not by `sys.stdin`: a thread that holds its lock when Python ends is a fatal error.
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)

@@ -2,7 +2,8 @@
 
 for k in T.Pipelined(T.ceildiv(K, block_K)):    32 iterations
 row = bx * block_M                              0…4032, by the grid
-T.copy(A[row, k * 32], A_shared)                hover: A[0…4095, 0…1023] of (4096, 1024)
+T.copy(A[row, k * 32], A_shared)                k * 32 is 0…992
+                                                hover: A[0…4095, 0…1023] of (4096, 1024)
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from tilelang.program.arith import constant_value
 from tilelang.program.bounds import Interval, interval
 from tilelang.program.buffer import Region
-from tilelang.program.expr import Const, Expr, Load, Var, walk
+from tilelang.program.expr import Binary, Const, Expr, Load, Var, walk
 from tilelang.program.stmt import (
     Block,
     For,
@@ -118,6 +119,7 @@ class _Reader:
         assert region.span is not None
         parts = []
         for r in region.ranges:
+            self._index(r.min, ranges)
             low, last = interval(r.min, ranges)
             extent = constant_value(r.extent)
             if extent is None:
@@ -134,8 +136,20 @@ class _Reader:
     ) -> None:  # fmt: skip
         if not indices or all(isinstance(i, Const) for i in indices):
             return
+        for index in indices:
+            self._index(index, ranges)
         parts = [_range_text(*interval(i, ranges), 1, i) for i in indices]
         self.found.append(Fact(span, "values", "", f"`{name}[{', '.join(parts)}]`"))
+
+    def _index(self, index: Expr, ranges: Ranges) -> None:
+        """The value of an index that is computed where it is used."""
+        low, high = interval(index, ranges)
+        span = index.span
+        if not isinstance(index, Binary) or low is None or high is None or not self._is_here(span):
+            return
+        assert span is not None
+        label = f" = {low}" if low == high else f" {low}…{high}"
+        self.found.append(Fact(span, "values", label, f"`{expr_text(index)}` is{label}"))
 
     def _text(self, span: Span) -> str:
         rows = self.lines[span.line - 1 : span.end_line]

@@ -292,7 +292,7 @@ class TilelangServer(LanguageServer):
         if isinstance(settings, Mapping):
             self.client = settings
             # Once taken, trust comes back with a new server: settings of the folder come here, too.
-            self.trusted = self.trusted and settings.get("trusted") is not False
+            self.trusted = self.trusted and settings.get("trusted", True) is True
             self.tells = self.tells or settings.get("status") is True
 
     def later(self, work: Any) -> None:

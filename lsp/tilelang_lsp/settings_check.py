@@ -20,6 +20,10 @@ from tilelang_lint.settings_check import (
 )
 from tilelang_lsp.model import HINT_KINDS
 
+_OF_CLIENT = ("values", "target", "select", "ignore", "diagnosticMode", "inlayHints", "trusted",
+              "status")  # fmt: skip
+# Of the extension for VS Code, which sends its own too.
+_OF_EXTENSION = ("interpreter", "path", "args", "cwd", "showNotifications", "logLevel", "trace")
 _MODES = ("openFilesOnly", "workspace", "off")
 _HINTS = f"kinds of hints: {', '.join(HINT_KINDS)}"
 
@@ -46,6 +50,10 @@ def client_problems(settings: object) -> tuple[str, ...]:
     hints = settings.get("inlayHints")
     found += table_problems(("inlayHints",), hints)
     found += _switches(("inlayHints",), hints)
+    known = (*_OF_CLIENT, *_OF_EXTENSION)
+    found += [unknown((str(k),), str(k), _OF_CLIENT) for k in settings if k not in known]
+    if not isinstance(settings.get("trusted", True), bool):
+        found.append(Problem(("trusted",), "it is no true or false, which counts as false"))
     mode = settings.get("diagnosticMode")
     if mode not in (None, *_MODES):
         found.append(

@@ -42,6 +42,16 @@ def test_unknown_parameters_stay_symbols() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [("1e-3", ""), ("1_024", ""), ("2.0  # all", ""), ("2**10", "⟨ = 1024⟩"), ("3 - 1", "⟨ = 2⟩")],
+)
+def test_a_number_that_the_line_spells_is_no_news(value: str, hint: str) -> None:
+    kernel = f"LIMIT = {value}\n" + in_launch('s = T.alloc_var("int32")', grid="1")
+    found = with_hints(kernel)
+    assert f"LIMIT{hint} = {value}" in found or (not hint and "LIMIT" not in found)
+
+
 def test_given_values_make_them_concrete() -> None:
     check_hints(
         """

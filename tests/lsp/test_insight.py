@@ -57,10 +57,10 @@ def test_every_line_of_a_product_says_what_became_of_it() -> None:
         C_l⟨: (64, 64) float32 fragment⟩⟨ 32/thread⟩ = T.alloc_fragment((64, 64), "float32")
         row⟨: int32⟩⟨ 0…192⟩ = by * 64
         for k in T.Pipelined(8, num_stages=3):⟨ 3 stages, 24 KiB⟩
-        T.copy(A[row, k * 32], A_s)⟨ cp.async 16 B⟩
-        T.copy(B[k * 32, bx * 64], B_s)⟨ cp.async 16 B⟩
+        T.copy(A[row, k * 32⟨ 0…224⟩], A_s)⟨ cp.async 16 B⟩
+        T.copy(B[k * 32⟨ 0…224⟩, bx * 64⟨ 0…192⟩], B_s)⟨ cp.async 16 B⟩
         T.gemm(A_s, B_s, C_l)⟨ mma m16n8k16⟩
-        T.copy(C_l, C[row, bx * 64])⟨ 8 B a thread⟩
+        T.copy(C_l, C[row, bx * 64⟨ 0…192⟩])⟨ 8 B a thread⟩
     """)
 
 

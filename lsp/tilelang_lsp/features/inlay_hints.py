@@ -120,7 +120,18 @@ def _is_news(symbol: Symbol, before: str, behind: str) -> bool:
         return False  # of several targets none stands before its own value
     value = symbol.detail.removeprefix("= ")
     text = assigned[1].replace('"', "'")
-    return not re.match(re.escape(value) + r"\s*(?:[,)#].*)?$", text)
+    if re.match(re.escape(value) + r"\s*(?:[,)#].*)?$", text):
+        return False
+    number = re.match(r"([\w.+-]+)\s*(?:[,)#].*)?$", text)
+    return number is None or not _is_same_number(number[1], value)
+
+
+def _is_same_number(text: str, value: str) -> bool:
+    """`1e-3` is 0.001, and `1_024` is 1024."""
+    try:
+        return float(text) == float(value)
+    except ValueError:
+        return False
 
 
 def _launch_hint(launch: Launch, lines: tuple[str, ...]) -> Hint | None:
