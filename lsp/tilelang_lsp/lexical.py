@@ -106,6 +106,8 @@ class _Reader:
             case _:
                 self._named_part(node, scope)
                 self._exports(node, scope)
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
+                    self._quoted(node.value, scope)  # a type with a name
                 if isinstance(node, ast.AnnAssign):
                     self._quoted(node.annotation, scope)
                     if node.value is not None and "TypeAlias" in ast.unparse(node.annotation):

@@ -425,6 +425,8 @@ IMPORTED = {
                             ^^^^^^ use
         Made: TypeAlias = "dict[str, Config]"
                                      ^^^^^^ use
+        Pair = tuple["Config | None", int]
+                      ^^^^^^ use
         def made(größe: "Config | None", text="Config") -> "list['Config']":
                          ^^^^^^ use
             found: list["Config"] = []
