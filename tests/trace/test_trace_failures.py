@@ -239,7 +239,8 @@ def test_a_failing_kernel_is_made_small(tmp_path: Path, capsys: pytest.CaptureFi
     file.write_text(textwrap.dedent(FAILING))
     wanted = _code(file, capsys)
     assert main(["trace", f"{file}::main", "--target", "cpu", "--reduce", str(out)]) == 0
-    assert "statements are left" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "statements are left" in said and f", with {wanted}: " in said
     text = out.read_text()
     assert "T.gemm(s, t, acc)" in text
     gone = ("scale", "other", "T.clear", "for k", "T.copy")
@@ -250,6 +251,41 @@ def test_a_failing_kernel_is_made_small(tmp_path: Path, capsys: pytest.CaptureFi
 def test_what_compiles_is_not_reduced(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", str(kernel), "--target", "cpu", "--reduce", "x.py"]) == 2
     assert "there is nothing to reduce" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "status", "told"),
+    [
+        ("x = (", (), 1, "TL101"),
+        ("# \xff", (), 1, "TL106"),
+        ("import no_such_module\n" + KERNEL, (), 1, "TL107"),
+        (KERNEL, ("--target", "zz"), 1, "error[TL"),
+        (KERNEL, ("--set", "M"), 1, "TL725"),
+        (KERNEL, ("--set", "M=5"), 1, "TL720"),
+        ("# coding: latin-1\n# \xff\n" + KERNEL, (), 2, "there is nothing to reduce"),
+    ],
+)
+def test_what_is_no_fault_of_the_kernel_is_not_reduced(
+    text: str, more: tuple[str, ...], status: int, told: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    file, out = tmp_path / "f.py", tmp_path / "small.py"
+    file.write_bytes(text.encode("latin-1"))
+    command = ["trace", str(file), "--reduce", str(out), *(more or ("--target", "cpu"))]
+    assert main(command) == status
+    assert told in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_file_in_another_encoding_is_reduced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "f.py", tmp_path / "small.py"
+    text = "# coding: latin-1\n" + KERNEL.replace("T.copy(s, C", "\xe9 = s\n        T.copy(nö, C")
+    file.write_bytes(text.encode("latin-1"))
+    assert main(["trace", str(file), "--target", "cpu", "--reduce", str(out)]) == 0
+    assert "with TL110: " in capsys.readouterr().err
+    assert "nö" in out.read_text(encoding="utf-8")
 
 
 def _code(file: Path, capsys: pytest.CaptureFixture[str]) -> str:

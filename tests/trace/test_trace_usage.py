@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import subprocess
 import sys
+import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tilelang.cli import main
 from tilelang.options import child_environment
+from tilelang_diagnostics import Diagnostic, Severity, Span, to_json
 from tilelang_trace.model import Line, Step, Trace
 from tilelang_trace.ndjson import dump
 
@@ -97,6 +102,84 @@ def test_what_passes_refuse_is_the_exit_status(capsys: pytest.CaptureFixture[str
     capsys.readouterr()
     assert main(["trace", "new.ndjson", "--compare", "old.ndjson"]) == 1
     assert "error[TL406]" in capsys.readouterr().err
+
+
+STEP = {
+    "record": "step",
+    "name": "emit",
+    "reason": "",
+    "seconds": 0.1,
+    "lines": [["x", 0, 1, 1, 1, 2]],
+}
+USED = {
+    "record": "resources", "kernel": "k", "threads": 1, "registers": 1, "spills": 0, "stack": 0,
+    "shared": 0, "blocks": 1, "counts": {},
+}  # fmt: skip
+SYMBOL = {"name": "s", "scope": "", "dtype": "", "shape": [], "said": {}, "span": None}
+REMARK = to_json(Diagnostic("TL306", Severity.REMARK, "told", Span("k.py", 1, 1, 1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("head", "record", "number"),
+    [
+        ({"kernel": 5}, {}, 1),
+        ({"file": None}, {}, 1),
+        ({"target": ["cpu"]}, {}, 1),
+        ({"values": ["M"]}, {}, 1),
+        ({"values": {"M": 5}}, {}, 1),
+        ({"options": "x"}, {}, 1),
+        ({"files": [5]}, {}, 1),
+        ({}, STEP | {"seconds": "long"}, 2),
+        ({}, STEP | {"seconds": 1e999}, 2),
+        ({}, STEP | {"seconds": True}, 2),
+        ({}, STEP | {"name": 5}, 2),
+        ({}, STEP | {"lines": [[5]]}, 2),
+        ({}, STEP | {"lines": [["x", "0", 1, 1, 1, 2]]}, 2),
+        ({}, STEP | {"lines": [["x", {"origin": "1"}]]}, 2),
+        ({}, STEP | {"symbols": [SYMBOL | {"said": ["layout"]}]}, 2),
+        ({}, STEP | {"symbols": [SYMBOL | {"shape": [64]}]}, 2),
+        ({}, STEP | {"decisions": [{"kind": "copy", "text": 5, "why": "", "span": None}]}, 2),
+        ({}, STEP | {"remarks": [REMARK | {"message": 5}]}, 2),
+        ({}, {"record": "remark", "diagnostic": REMARK | {"notes": [5]}}, 2),
+        ({}, {"record": "remark", "diagnostic": REMARK | {"labels": [{"span": 5}]}}, 2),
+        ({}, USED | {"counts": [1]}, 2),
+        ({}, USED | {"counts": {"mma": "1"}}, 2),
+        ({}, USED | {"registers": 10**40}, 2),
+        ({}, {"record": "source", "file": 0, "name": "k.py", "text": 5}, 2),
+        ({}, {"record": "begin", "name": "tidy", "depth": 10**9}, 2),
+        ({}, {"record": "program", "data": "§§"}, 2),
+        ({}, {"record": "program", "data": 5}, 2),
+        ({}, {"record": "binary", "file": "k.cu", "data": "hello"}, 2),
+        ({}, {"record": "end", "failure": {"step": 5, "message": ""}}, 2),
+    ],
+)
+def test_a_damaged_trace_is_told_by_its_record(
+    head: dict[str, object], record: dict[str, object], number: int, folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    first = json.loads(next(dump(SMALL)))
+    rows = [first | {"files": ["k.py"]} | head, record, {"record": "end", "failure": None}]
+    (folder / "bad.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["trace", "bad.ndjson", "--html", "x.html"]) == 2
+    assert f"damaged trace: record {number}: " in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_record_that_nests_deeply(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = "[" * 200_000 + "]" * 200_000
+    (folder / "bad.ndjson").write_text(next(dump(SMALL)) + f'{{"record": {deep}}}\n')
+    assert main(["trace", "bad.ndjson"]) == 2
+    assert "damaged trace: record 2 nests too deeply" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--reproducer", "--ir"])
+def test_a_program_that_is_none(
+    option: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = base64.b85encode(zlib.compress(b"hello")).decode()
+    (folder / "bad.ndjson").write_text("".join(dump(replace(SMALL, program=program))))
+    assert main(["trace", "bad.ndjson", option, "x.py"]) == 2
+    assert "damaged trace: its `program` cannot be read" in capsys.readouterr().err
+    assert not (folder / "x.py").exists()
 
 
 def test_a_reader_that_has_seen_enough(folder: Path) -> None:

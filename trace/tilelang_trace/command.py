@@ -43,6 +43,8 @@ def run(wanted: Wanted) -> int:
     if is_saved(wanted.kernel):
         trace, error = read(wanted.kernel), None
         check_for_trace(wanted, trace)
+        if wanted.goes_on and trace.program:
+            _check_program(wanted.kernel, trace)
         if wanted.output is not None and edited is None:
             _save(trace, wanted.output)
     else:
@@ -147,6 +149,21 @@ def read(path: str) -> Trace:
         raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
     except (TraceFormatError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path}: {error}") from None
+
+
+def _check_program(path: str, trace: Trace) -> None:
+    from tilelang_trace.replay import unpack
+
+    try:
+        unpack(trace.program)
+    except CompileError:
+        raise
+    except (AttributeError, ImportError):
+        return  # of another version, which a reproducer can still be for
+    except Exception as error:  # reading it runs what it says
+        raise click.UsageError(
+            f"{path}: damaged trace: its `program` cannot be read: {type(error).__name__}: {error}"
+        ) from None
 
 
 def _recorded(
@@ -309,8 +326,8 @@ def _reduce(wanted: Wanted) -> int:
     from tilelang_trace.failing import reduce_file
 
     assert wanted.reduced is not None
-    found = reduce_file(wanted.kernel, wanted.settings, wanted.target)
+    found, told = reduce_file(wanted.kernel, wanted.settings, wanted.target)
     _write(wanted.reduced, found.text)
-    print(f"{found.statements} statements are left after {found.attempts} attempts",
+    print(f"{found.statements} statements are left after {found.attempts} attempts, with {told}",
           file=sys.stderr)  # fmt: skip
     return 0

@@ -2,50 +2,93 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Final
 
 import click
 
 from tilelang_diagnostics import CompileError
 from tilelang_trace.reduce import Reduced, reduce_text
 
+# What is wrong with the file or the command line, and with no part of the kernel.
+_NOT_THE_KERNEL: Final = frozenset({
+    "TL101", "TL103", "TL104", "TL105", "TL106", "TL107", "TL715", "TL716", "TL720", "TL725",
+})  # fmt: skip
+_ENCODING: Final = re.compile(r"\A(?:[ \t\f]*(?:#.*)?\n)?[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
-def reduce_file(kernel: str, settings: Sequence[str], target: str | None) -> Reduced:
-    """The smallest form of a file whose kernel fails with the same code; a usage error if it
-    compiles."""
+
+def reduce_file(kernel: str, settings: Sequence[str], target: str | None) -> tuple[Reduced, str]:
+    """The smallest form of a file whose kernel fails with the same code, and that diagnostic.
+
+    A usage error if it compiles; CompileError for what no kernel is needed for.
+    """
+    from tilelang.cli.files import read
+    from tilelang.language.settings import parse_settings
+    from tilelang.runtime.devices import resolve
+
+    parse_settings(settings)
+    if target is not None:
+        resolve(target)
     file, separator, name = kernel.partition("::")
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"cannot read {file}: {error.strerror}") from None
-    wanted = _codes(text, separator + name, settings, target)
-    if wanted is None:
+    text = _in_utf8(read(Path(file)))
+    wanted, told = _failure(kernel, settings, target)
+    if not wanted:
         raise click.UsageError(f"{kernel} compiles: there is nothing to reduce")
-    return reduce_text(
-        text, lambda smaller: _codes(smaller, separator + name, settings, target) == wanted
-    )
+
+    def fails(smaller: str) -> bool:
+        return _of_text(smaller, separator + name, settings, target) == wanted
+
+    try:
+        return reduce_text(text, fails), told
+    except ValueError:
+        raise click.UsageError(f"a copy of {file} does not fail with {told}") from None
 
 
-def _codes(text: str, kernel: str, settings: Sequence[str], target: str | None) -> str | None:
-    """The first code the kernel of a file is refused with; None if it compiles."""
+def _in_utf8(text: str) -> str:
+    """Text that says it is in UTF-8, as which its copies are written."""
+    found = _ENCODING.match(text)
+    return text if found is None else text[: found.start(1)] + "utf-8" + text[found.end(1) :]
+
+
+def _of_text(text: str, kernel: str, settings: Sequence[str], target: str | None) -> str:
+    """The first code the kernel of a file is refused with; "" if it compiles."""
     folder = Path(tempfile.mkdtemp(prefix="tilelang-reduce-"))
     try:
         path = folder / "kernel.py"
         path.write_text(text, encoding="utf-8")
-        with redirect_stdout(StringIO()):
-            _compile(f"{path}{kernel}", settings, target)
+        return _failure(f"{path}{kernel}", settings, target)[0]
     except CompileError as error:
-        return error.diagnostics[0].code if error.diagnostics else ""
-    except Exception as error:  # of the file itself, when it is imported
-        return type(error).__name__
+        return _first(error)[0]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return None
+
+
+def _failure(kernel: str, settings: Sequence[str], target: str | None) -> tuple[str, str]:
+    """The first code a kernel is refused with and what that says; "" if it compiles. Raises
+    CompileError for what is not the kernel's fault."""
+    try:
+        with redirect_stdout(StringIO()):
+            _compile(kernel, settings, target)
+    except CompileError as error:
+        code, told = _first(error)
+        if code in _NOT_THE_KERNEL:
+            raise
+        return code, told
+    except Exception as error:  # of the file itself, when it is traced
+        name = type(error).__name__
+        return name, f"{name}: {error}"
+    return "", ""
+
+
+def _first(error: CompileError) -> tuple[str, str]:
+    found = error.diagnostics[0]
+    return found.code, f"{found.code}: {found.message}"
 
 
 def _compile(kernel: str, settings: Sequence[str], target: str | None) -> None:

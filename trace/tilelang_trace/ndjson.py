@@ -52,7 +52,9 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
 
 from tilelang_diagnostics import Diagnostic, Frame, Span, from_json
 from tilelang_trace.model import (
@@ -69,7 +71,10 @@ from tilelang_trace.model import (
     Symbol,
     Trace,
 )
+from tilelang_trace.typed import a_count, a_text, checked, pairs
 from tilelang_trace.writer import MAJOR, SCHEMA, Writer
+
+_DEEPEST: Final = 100  # of what runs inside of something else
 
 
 class TraceFormatError(ValueError):
@@ -119,18 +124,34 @@ def load(lines: Iterable[str]) -> Trace:
             f"a trace of format {header.get('major')}.{header.get('minor')}; "
             f"this version reads {MAJOR}.x"
         )
+    with _damage(1):
+        reader = _Reader(header)
+    return reader.read(records)
+
+
+@contextmanager
+def _damage(number: int) -> Iterator[None]:
+    """What goes wrong with a record is told of it."""
     try:
-        return _Reader(header).read(records)
-    except (KeyError, TypeError, IndexError, ValueError, zlib.error) as error:
+        yield
+    except (
+        KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError, RecursionError,
+        zlib.error,
+    ) as error:  # fmt: skip
         if isinstance(error, TraceFormatError):
             raise
-        raise TraceFormatError(f"a damaged trace: {type(error).__name__}: {error}") from error
+        raise TraceFormatError(
+            f"damaged trace: record {number}: {type(error).__name__}: {error}"
+        ) from error
 
 
 class _Reader:
     def __init__(self, header: Mapping[str, Any]) -> None:
-        self.header = header
-        self.files: dict[int, str] = dict(enumerate(header["files"]))
+        self.head = checked(Trace(
+            header["kernel"], header["file"], header["target"], (), pairs(header["values"]),
+            options=pairs(header.get("options", {})), version=header.get("version", ""),
+        ))  # fmt: skip
+        self.files: dict[int, str] = dict(enumerate(map(a_text, header["files"])))
         self.sources: list[tuple[str, str]] = []
         self.steps: list[Step] = []
         self.parts: list[Part] = []
@@ -144,93 +165,103 @@ class _Reader:
         self._inner: list[tuple[int, Inner]] = []  # what waits for what is around it
 
     def read(self, records: Iterator[dict[str, Any]]) -> Trace:
-        for record in records:
-            if record.get("record") == "end":
-                return self._trace(_failure(record["failure"], self._taken(1)))
-            self._record(record)
+        for number, record in enumerate(records, 2):
+            with _damage(number):
+                if record.get("record") == "end":
+                    return self._trace(_failure(record["failure"], self._taken(1)))
+                self._record(record)
         message = "the trace was cut off: the process ended while it was written"
         step, *within = self.running or ["emit"]
         return self._trace(Failure(step, message, within="/".join(within), inner=self._taken(1)))
 
     def _trace(self, failure: Failure | None) -> Trace:
-        header = self.header
-        return Trace(
-            header["kernel"], header["file"], header["target"], tuple(self.steps),
-            tuple(header["values"].items()), tuple(self.sources), tuple(self.remarks), failure,
-            tuple(self.parts), tuple(self.codes), tuple(self.resources), tuple(self.layouts),
-            tuple(header.get("options", {}).items()), header.get("version", ""), self.program,
-            self.binary,
+        return replace(
+            self.head, steps=tuple(self.steps), sources=tuple(self.sources),
+            remarks=tuple(self.remarks), failure=failure, parts=tuple(self.parts),
+            codes=tuple(self.codes), resources=tuple(self.resources), layouts=tuple(self.layouts),
+            program=self.program, binary=self.binary,
         )  # fmt: skip
 
     def _record(self, record: Mapping[str, Any]) -> None:
         match record.get("record"):
             case "source":
-                name = record.get("name", self.files.get(record["file"], ""))
-                self.files[record["file"]] = name
+                number = a_count(record["file"])
+                name = a_text(record.get("name", self.files.get(number, "")))
+                self.files[number] = name
                 if record["text"] is not None:
-                    self.sources.append((name, record["text"]))
+                    self.sources.append((name, a_text(record["text"])))
             case "program":
-                self.program = record["data"]
+                self.program = a_text(record["data"])
+                zlib.decompress(base64.b85decode(self.program))
             case "begin":
-                depth = record.get("depth", 0)
-                self.running[depth:] = [record["name"]]
+                depth = self._depth(record.get("depth", 0))
+                self.running[depth:] = [a_text(record["name"])]
             case "inner":
-                depth = record["depth"]
+                depth = self._depth(record["depth"])
                 del self.running[depth:]
                 lines = tuple(self._line(x) for x in record["lines"])
-                self._inner.append((depth, Inner(
+                self._inner.append((depth, checked(Inner(
                     record["name"], record["seconds"], record["start"], record["resident"], lines,
-                    self._taken(depth + 1))))  # fmt: skip
+                    self._taken(depth + 1)))))  # fmt: skip
             case "step":
                 self.steps.append(self._step(record))
             case "part":
-                self.parts.append(Part(
+                self.parts.append(checked(Part(
                     record["name"], record["seconds"], record["phase"], record["position"],
-                    record.get("resident", 0), self._taken(1)))  # fmt: skip
+                    record.get("resident", 0), self._taken(1))))  # fmt: skip
             case "code":
                 shown = tuple(self._line(x) for x in record["lines"])
-                self.codes.append(Code(record["kind"], record["language"], shown, record["note"]))
+                self.codes.append(checked(
+                    Code(record["kind"], record["language"], shown, record["note"])
+                ))  # fmt: skip
             case "layout":
                 like = record.get("like")
-                drawing = record["drawing"] if like is None else self.layouts[like].drawing
-                self.layouts.append(LayoutShot(
+                drawing = record["drawing"] if like is None else self.layouts[a_count(like)].drawing
+                self.layouts.append(checked(LayoutShot(
                     record["name"], record["kind"], tuple(record["shape"]), record["dtype"],
                     record["short"], record["why"], self._place(record["span"]), drawing,
-                    record["cost"]))  # fmt: skip
+                    record["cost"])))  # fmt: skip
             case "binary":
-                self.binary = Binary(
+                self.binary = checked(Binary(
                     record["file"], zlib.decompress(base64.b85decode(record["data"]))
-                )
+                ))  # fmt: skip
             case "resources":
-                self.resources.append(Resources(
+                self.resources.append(checked(Resources(
                     record["kernel"], record["threads"], record["registers"], record["spills"],
                     record["stack"], record["shared"], record["blocks"],
-                    tuple(record["counts"].items())))  # fmt: skip
+                    pairs(record["counts"]))))  # fmt: skip
             case "remark":
-                self.remarks.append(from_json(record["diagnostic"]))
+                self.remarks.append(checked(from_json(record["diagnostic"])))
 
     def _step(self, record: Mapping[str, Any]) -> Step:
         decisions = tuple(
-            Decision(
+            checked(Decision(
                 d["kind"], d["text"], d["why"], self._place(d["span"]),
                 tuple((way, why) for way, why in d.get("rejected", ())),
                 tuple((span, text) for place, text in d.get("places", ())
                       if (span := self._place(place)) is not None),
-            )
+            ))
             for d in record.get("decisions", ())
         )  # fmt: skip
-        return Step(
+        return checked(Step(
             record["name"], tuple(self._line(x) for x in record["lines"]), record["seconds"],
             record["reason"], record.get("phase", ""), record.get("attempt", 0),
             record.get("resident", 0), decisions,
-            tuple(from_json(d) for d in record.get("remarks", ())),
+            tuple(checked(from_json(d)) for d in record.get("remarks", ())),
             tuple(
-                Symbol(s["name"], s["scope"], s["dtype"], tuple(s["shape"]),
-                       tuple(s["said"].items()), self._place(s["span"]))
+                checked(Symbol(s["name"], s["scope"], s["dtype"], tuple(s["shape"]),
+                               pairs(s["said"]), self._place(s["span"])))
                 for s in record.get("symbols", ())
             ),
             self._taken(1),
-        )  # fmt: skip
+        ))  # fmt: skip
+
+    @staticmethod
+    def _depth(value: Any) -> int:
+        depth = a_count(value)
+        if depth > _DEEPEST:
+            raise ValueError(f"{depth} is too deep")
+        return depth
 
     def _taken(self, depth: int) -> tuple[Inner, ...]:
         """What ran inside of what is read now, which is one less deep."""
@@ -243,24 +274,30 @@ class _Reader:
 
     def _line(self, row: list[Any]) -> Line:
         text, *rest = row
+        if type(text) is not str:
+            raise TypeError("the text of a line is no string")
         more = rest.pop() if rest and isinstance(rest[-1], dict) else {}
         calls = tuple(
-            Frame(name, span) for name, *place in more.get("calls", ())
+            Frame(a_text(name), span) for name, *place in more.get("calls", ())
             if (span := self._place(place)) is not None
         )  # fmt: skip
-        return Line(text, self._place(rest), calls, more.get("origin"))
+        origin = more.get("origin")
+        return Line(text, self._place(rest), calls, None if origin is None else a_count(origin))
 
     def _place(self, place: list[int] | None) -> Span | None:
-        return Span(self.files[place[0]], *place[1:5]) if place else None
+        if not place:
+            return None
+        file, line, column, end_line, end_column = map(a_count, place[:5])
+        return Span(self.files[file], line, column, end_line, end_column)
 
 
 def _failure(found: Mapping[str, Any] | None, inner: tuple[Inner, ...]) -> Failure | None:
     if found is None:
         return None
-    return Failure(
+    return checked(Failure(
         found["step"], found["message"], found.get("exception", ""), found.get("code", ""),
         found.get("within", ""), inner,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _records(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -269,6 +306,8 @@ def _records(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             continue
         try:
             record = json.loads(line)
+        except RecursionError as error:
+            raise TraceFormatError(f"damaged trace: record {number} nests too deeply") from error
         except ValueError as error:
             if number > 1 and not line.endswith("\n"):
                 return  # the record that was being written when the process ended

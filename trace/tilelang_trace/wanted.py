@@ -44,3 +44,8 @@ class Wanted:
         """Whether machine code is to be made: the passes alone are shown sooner."""
         return any((self.output, self.html, self.opened, self.pipeline, self.compare,
                     self.timed, self.perfetto, self.source, self.resume))  # fmt: skip
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the program in the trace is asked for, which is compiled again."""
+        return any((self.reproducer, self.ir, self.resume))
