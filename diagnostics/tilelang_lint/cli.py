@@ -116,7 +116,7 @@ def command(
             found += here.selection.keep(reading.problems)
             continue
         found += comment_findings(reading.text, name)
-        found += engine.lint_text(reading.text, name, here, modules=modules)
+        found += engine.lint_text(reading.text, name, here, modules=modules, named=name in paths)
         texts[name] = reading.text  # excerpts show what was checked, even if the file changes
         without_target = without_target or here.target is None
     found = projects.findings + found

@@ -17,6 +17,7 @@ from tilelang.checks import ON_REQUEST, TARGET_ON_REQUEST
 from tilelang.language.frontend import Parsed, StaticResult, parse_static
 from tilelang.language.imported_modules import ImportedModules
 from tilelang.language.source import SourceFile
+from tilelang.language.unparsable import PARSE_ERRORS, refused_by_python
 from tilelang_diagnostics import Diagnostic, Span, diagnose
 from tilelang_lint.imports import own_findings
 from tilelang_lint.rules import RULES, Rule, Subject
@@ -41,20 +42,40 @@ class Settings:
 
 def lint_text(
     text: str, path: str, settings: Settings | None = None, rules: Sequence[Rule] = RULES,
-    modules: ImportedModules | None = None,
+    modules: ImportedModules | None = None, named: bool = False,
 ) -> tuple[Diagnostic, ...]:  # fmt: skip
-    """The findings in one file, in source order; `modules`: what it imports of other files."""
+    """The findings in one file, in source order; `modules`: what it imports of other files.
+
+    One that was `named` has to be Python even if it says nothing of tilelang.
+    """
     settings = settings or Settings()
     if not mentions_tilelang(text):
-        return ()
+        refused = refused_by_python(path, text) if named else None
+        return () if refused is None else settings.selection.keep((refused,))
     asked = asked_for(settings.selection)
     subject = read_kernels(
         text, path, settings.values, settings.target, asked, settings.project, modules=modules
     )
     found = check(subject, rules)
+    found = _with_refused(subject, found)
     if modules is not None:
         found = list(own_findings(found, path, modules.text))
     return settings.selection.keep(without_suppressed(found, text, path))
+
+
+def _with_refused(subject: Subject, found: list[Diagnostic]) -> list[Diagnostic]:
+    """`found`, and what Python's compiler says of a text that parses.
+
+    Not where something better is said of the line; what is too deep for Python is so for us.
+    """
+    if any(d.code == "TL101" for d in found):
+        return found
+    refused = refused_by_python(subject.path, subject.text)
+    if refused is None or refused.span is None:
+        return found
+    lines = {d.span.line for d in found if d.is_error and d.span is not None}
+    kept = [d for d in found if d.code != "TL180"]
+    return found if refused.span.line in lines else [*kept, refused]
 
 
 def asked_for(selection: Selection) -> tuple[str, ...]:
@@ -124,7 +145,7 @@ def without_suppressed(found: Sequence[Diagnostic], text: str, path: str) -> tup
 def _top_level_functions(text: str) -> list[tuple[str, int]]:
     try:
         body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except PARSE_ERRORS:
         return []
     return [(node.name, node.lineno) for node in body if isinstance(node, ast.FunctionDef)]
 

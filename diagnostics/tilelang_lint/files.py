@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilelang.cli.files import not_python
 from tilelang.cli.files import read as read_file
 from tilelang_diagnostics import CompileError, Diagnostic, diagnose
 from tilelang_lint.folders import is_skipped
@@ -37,7 +38,9 @@ def read(path: str) -> Reading:
     if not path:
         return Reading(None, (diagnose("TL103", "cannot read ``: the name is empty"),))
     try:
-        return Reading(read_file(Path(path)).removeprefix("\ufeff"))
+        text = read_file(Path(path)).removeprefix("\ufeff")
+        other = not_python(Path(path))
+        return Reading(text) if other is None else Reading(None, (other,))
     except CompileError as error:
         return Reading(None, error.diagnostics)
     except ValueError as error:  # a null byte in the name

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
 
-from tilelang.language.source import SourceFile, syntax_error
+from tilelang.language.source import SourceFile
+from tilelang.language.unparsable import PARSE_ERRORS, unparsable
 from tilelang.target import parse_target
 from tilelang_diagnostics import CompileError, Diagnostic, Span
 from tilelang_lint.engine import (
@@ -70,10 +71,9 @@ class Analyser:
         try:
             tree = self._parser.parse(path, text)
             source = SourceFile(path, text, tree, text.split("\n"))
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        except PARSE_ERRORS as error:
             known_error = error if isinstance(error, SyntaxError) else None
-            said = known_error or SyntaxError(str(error) or "the file nests too deeply")
-            problems = (syntax_error(path, said),)
+            problems = (unparsable(path, text, error),)
             recovered = recover(text, known_error, partial(self._parser.parse, path))
             if recovered is None:
                 return Head(problems, complete=False), {}

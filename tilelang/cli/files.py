@@ -21,10 +21,11 @@ from tilelang.cli.importing import Failed, import_file
 from tilelang.cli.project import project_values
 from tilelang.language.file_values import FileValues
 from tilelang.language.primfunc import PrimFunc
-from tilelang.language.source import FunctionNode, syntax_error
+from tilelang.language.source import FunctionNode
+from tilelang.language.unparsable import PARSE_ERRORS, checked_tree, unparsable
 from tilelang.runtime.jit import JitFunction
 from tilelang.runtime.style import style_of
-from tilelang_diagnostics import did_you_mean, error_for, failure
+from tilelang_diagnostics import Diagnostic, diagnose, did_you_mean, error_for, failure
 from tilelang_diagnostics.model import Span
 
 # A decorated function, a traced kernel, or a plain function that returns one.
@@ -134,20 +135,22 @@ def load(path: Path, past_failures: bool = False) -> KernelFile:
     """Read, parse and import a file; also one of whose kernels some are wrong, if that is asked."""
     text = read(path)
     try:
-        tree = ast.parse(text, filename=str(path))
-    except SyntaxError as error:
-        if path.suffix not in ("", ".py", ".pyw", ".pyi"):
-            _refuse(
-                "TL103",
-                f"`{path}` is not a Python file",
-                "name the file that defines the kernel: kernels.py, or kernels.py::matmul",
-            )
-        raise error_for((syntax_error(str(path), error),)) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        reason = str(error) or "it nests too deeply"
-        _refuse("TL101", f"`{path}` cannot be parsed: {reason}",
-                "split the expression that nests deepest", Span(str(path), 1, 1, 1, 2))  # fmt: skip
+        tree = checked_tree(str(path), text)
+    except PARSE_ERRORS as error:
+        found = not_python(path) or unparsable(str(path), text, error)
+        raise error_for((found,)) from None
     return KernelFile(path, text, tree, import_file(path, tree, past_failures))
+
+
+def not_python(path: Path) -> Diagnostic | None:
+    """TL103 for a file whose name says that it is no Python."""
+    if path.suffix in ("", ".py", ".pyw", ".pyi"):
+        return None
+    return diagnose(
+        "TL103",
+        f"`{path}` is not a Python file",
+        help="name the file that defines the kernel: kernels.py, or kernels.py::matmul",
+    )
 
 
 def read(path: Path) -> str:

@@ -149,7 +149,7 @@ def _items(items: Iterator[Any]) -> Iterator[Any]:
             item = next(items)
         except StopIteration:
             return
-        except (Reject, CompileError):
+        except (Reject, CompileError, RecursionError):
             raise
         except Exception as error:
             _iterating_raised(error)

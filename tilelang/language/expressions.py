@@ -92,7 +92,7 @@ def index_value(value: Any, index: Any) -> Any:
         return Unknown("…[…]")
     try:
         return value[index]
-    except Reject:
+    except (Reject, RecursionError):
         raise
     except Exception as error:
         advice.refuse_index(value, index)
@@ -146,6 +146,8 @@ def _refuse_whole(operand: Any) -> None:
 
 
 def _python_raised(error: Exception) -> NoReturn:
+    if isinstance(error, RecursionError):
+        raise error  # of this interpreter, in what nests around
     reject(
         "TL183",
         f"{type(error).__name__}: {error}",

@@ -25,10 +25,11 @@ from tilelang.language.imported_modules import (
     execute_module_statement,
 )
 from tilelang.language.inlining import Macro, StaticFunction
-from tilelang.language.source import FunctionNode, SourceFile, syntax_error
+from tilelang.language.source import FunctionNode, SourceFile
 from tilelang.language.static_modules import JitMarker
 from tilelang.language.symbols import SymbolTable
 from tilelang.language.tracing import Parsed, trace_kernel
+from tilelang.language.unparsable import PARSE_ERRORS, unparsable
 from tilelang.program.context import Reject, Trace, tracing
 from tilelang.program.expr import INT32, Var
 from tilelang.program.unknown import Unknown
@@ -84,11 +85,8 @@ def parse_static(
     """
     try:
         source = source or SourceFile.parse(path, text)
-    except SyntaxError as error:
-        return StaticResult((), (syntax_error(path, error),))
-    except (ValueError, RecursionError, MemoryError) as error:
-        wrapped = SyntaxError(str(error) or "the file nests too deeply")
-        return StaticResult((), (syntax_error(path, wrapped),))
+    except PARSE_ERRORS as error:
+        return StaticResult((), (unparsable(path, text, error),))
     said = FileValues(path, text, source.tree, project=project)
     reader = _StaticReader(source, kernel, values or {}, said, target, select)
     reader.with_layouts = with_layouts

@@ -23,6 +23,7 @@ from tilelang.language.inlining import Macro, StaticFunction
 from tilelang.language.source import FunctionNode, SourceFile
 from tilelang.language.static_modules import JitMarker
 from tilelang.language.symbols import SymbolTable
+from tilelang.language.unparsable import PARSE_ERRORS
 from tilelang.program.context import Reject, Trace, tracing
 from tilelang.program.unknown import Unknown
 
@@ -165,7 +166,7 @@ def _own(value: Any) -> Any:
 def _source(path: str, text: str) -> SourceFile:
     try:
         return SourceFile.parse(path, text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except PARSE_ERRORS:
         return SourceFile.parse(path, "")
 
 

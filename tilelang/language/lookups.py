@@ -77,7 +77,7 @@ def attribute(frame: Frame, node: ast.Attribute) -> Any:
             return found
     except AttributeError:
         pass
-    except Reject:
+    except (Reject, RecursionError):
         raise
     except Exception as error:
         reject(
