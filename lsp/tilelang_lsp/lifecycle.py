@@ -13,6 +13,7 @@ from lsprotocol import types as lsp
 from tilelang_lsp import other_requests
 from tilelang_lsp.addresses import path_of
 from tilelang_lsp.client import Client
+from tilelang_lsp.project import is_project, text_of
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
@@ -68,17 +69,29 @@ def _register_documents(server: TilelangServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
         opened = params.text_document
-        documents.open(opened.uri, path_of(opened.uri), opened.version, opened.text)
+        path = path_of(opened.uri)
+        if is_project(path):
+            server.project_read(path, opened.text)
+        else:
+            documents.open(opened.uri, path, opened.version, opened.text)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
         uri = params.text_document.uri
         text = server.workspace.get_text_document(uri).source
-        documents.change(uri, params.text_document.version, text)
+        path = path_of(uri)
+        if is_project(path):
+            server.project_read(path, text)
+        else:
+            documents.change(uri, params.text_document.version, text)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
+        path = path_of(uri)
+        if is_project(path):
+            server.project_read(path, text_of(Path(path)))  # what is on the disk counts now
+            return
         documents.close(uri)
         server.linked.edited()  # what is on the disk counts now
         server.take_away(uri)
@@ -86,7 +99,7 @@ def _register_documents(server: TilelangServer) -> None:
 
 
 def _register_notebooks(server: TilelangServer) -> None:
-    def text_of(uri: str) -> str:
+    def text_of_cell(uri: str) -> str:
         return str(server.workspace.get_text_document(uri).source)
 
     def code_cells(uri: str) -> list[str]:
@@ -101,13 +114,13 @@ def _register_notebooks(server: TilelangServer) -> None:
     def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
         notebook = params.notebook_document
         cells, path = code_cells(notebook.uri), path_of(notebook.uri)
-        server.notebooks.open(notebook.uri, path, notebook.version, cells, text_of)
+        server.notebooks.open(notebook.uri, path, notebook.version, cells, text_of_cell)
 
     @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
     def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
         notebook = params.notebook_document
         cells = code_cells(notebook.uri)
-        server.notebooks.change(notebook.uri, notebook.version, cells, text_of)
+        server.notebooks.change(notebook.uri, notebook.version, cells, text_of_cell)
 
     @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:

@@ -7,12 +7,13 @@ the very next analysis.
 from __future__ import annotations
 
 import logging
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tilelang.cli.project import nearest, table_of
+from tilelang.cli.project import NAME, nearest, table_of
 
 log = logging.getLogger(__name__)
 _Stamp = tuple[int, int]
@@ -34,7 +35,7 @@ class Projects:
         known = self._read.get(file)
         if known is None or known[0] != stamp:
             self._read[file] = known = (stamp, _table(file))
-            self._told(str(file), _text(file))
+            self._told(str(file), text_of(file))
         return known[1]
 
     def text(self, path: str) -> tuple[str, str] | None:
@@ -63,7 +64,13 @@ def _nearest(path: str) -> tuple[Path, _Stamp] | None:
     return None if file is None or stat is None else (file, (stat.st_mtime_ns, stat.st_size))
 
 
-def _text(file: Path) -> str:
+def is_project(path: str) -> bool:
+    """Whether a file is a project's, which an editor may open as well."""
+    return os.path.basename(path) == NAME
+
+
+def text_of(file: Path) -> str:
+    """What a file says; nothing where it cannot be read."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

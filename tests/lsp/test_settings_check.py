@@ -109,6 +109,8 @@ def test_right_comments(comment: str) -> None:
         ({"inlayHints": {"layout": False}}, "tilelang.inlayHints.layout"),
         ({"inlayHints": "no"}, "`inlayHints` is no table"),
         ({"diagnosticMode": "all"}, "openFilesOnly"),
+        ({"trusted": "no"}, "counts as false"),
+        ({"targett": "cpu"}, "did you mean `target`?"),
     ],
 )
 def test_wrong_settings_of_an_editor(settings: Any, said: str) -> None:

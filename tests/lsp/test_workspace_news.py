@@ -88,3 +88,16 @@ def test_an_editor_that_asks_is_told_to_ask_again(tmp_path: Path) -> None:
         told(client, first, DELETED)
         assert asked() == {"first.py": []}
         assert client.log == []
+
+
+def test_a_project_file_that_is_open_keeps_its_findings(tmp_path: Path) -> None:
+    project = tmp_path / "pyproject.toml"
+    project.write_text("[tool.tilelang]\ncolor = 1\n")
+    uri = project.as_uri()
+    with Modern({}, root=tmp_path) as client:
+        client.open(uri, project.read_text())
+        assert heard(client, uri) == ["TL725"]
+        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+        assert heard(client, uri) == ["TL725"]
+        client.open(uri, "[tool.tilelang]\n")
+        assert heard(client, uri) == []
