@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -16,7 +17,7 @@ import tilelang_trace
 from tilelang import watching
 from tilelang.options import child_environment
 from tilelang_trace.ndjson import load
-from tilelang_trace.session import Recording
+from tilelang_trace.session import Recording, _flushing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -207,3 +208,33 @@ def test_emulated_kernels_are_recorded_as_well() -> None:
     assert found.failure is None and source is not None
     assert source.language == "cuda" and "__global__" in source.text
     assert [c.kind for c in found.codes] == ["source"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "problem"),
+    [
+        (" ", "it names no folder"),
+        ("/dev/null/x", "not a directory"),
+        ("/proc/x", "no such file or directory"),
+        (__file__, "it is no folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_is_one_warning(
+    folder: str, problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watching, "WATCHERS", [])
+    monkeypatch.setenv("TILELANG_TRACE", folder)
+    monkeypatch.delitem(sys.modules, "tilelang_trace.always", raising=False)
+    for said in (f"tilelang: nothing is recorded: TILELANG_TRACE={folder!r}: {problem}\n", ""):
+        assert not watching.is_watched()
+        assert capsys.readouterr().err == said
+    monkeypatch.delitem(sys.modules, "tilelang_trace.always")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_cuts_a_recording_off() -> None:
+    with open("/dev/full", "w") as file:
+        write = _flushing(file)
+        with pytest.warns(UserWarning, match="a trace was cut off: /dev/full: No space left"):
+            write("{}\n")
+        write("{}\n")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -116,12 +117,20 @@ def _new_file(folder: Path, kernel: str, target: str) -> tuple[Path, IO[str]]:
 
 
 def _flushing(file: IO[str]) -> Callable[[str], object]:
-    """Each record reaches the file at once, and the last one closes it."""
+    """Each record reaches the file at once, and the last one closes it, or one that cannot be
+    written: the compilation is not at fault."""
 
     def write(line: str) -> None:
-        file.write(line)
-        file.flush()
-        if line.startswith('{"record":"end"'):
-            file.close()
+        if file.closed:
+            return
+        try:
+            file.write(line)
+            file.flush()
+            if line.startswith('{"record":"end"'):
+                file.close()
+        except OSError as error:
+            warnings.warn(f"a trace was cut off: {file.name}: {error.strerror}", stacklevel=2)
+            with suppress(OSError):
+                file.close()
 
     return write

@@ -22,7 +22,8 @@ _READ_ELSEWHERE: Final = Diagnostic.__module__
 
 def checked(made: _T) -> _T:
     """`made`; TypeError for a field that is no such thing."""
-    for name, is_right in _fields(type(made)):
+    kind: Any = type(made)
+    for name, is_right in _fields(kind):
         if not is_right(getattr(made, name)):
             raise TypeError(f"`{name}` is {type(getattr(made, name)).__name__}")
     return made
@@ -53,9 +54,9 @@ _Check = Callable[[Any], bool]
 
 
 @cache
-def _fields(made: type) -> tuple[tuple[str, _Check], ...]:
-    hints = get_type_hints(made)
-    return tuple((f.name, _check(hints[f.name])) for f in fields(made))  # type: ignore[arg-type]
+def _fields(kind: Any) -> tuple[tuple[str, _Check], ...]:
+    hints = get_type_hints(kind)
+    return tuple((f.name, _check(hints[f.name])) for f in fields(kind))
 
 
 def _check(hint: Any) -> _Check:
@@ -91,4 +92,5 @@ def _is_int(value: Any) -> bool:
 
 
 def _is_right(made: Any) -> bool:
-    return all(is_right(getattr(made, name)) for name, is_right in _fields(type(made)))
+    kind: Any = type(made)
+    return all(is_right(getattr(made, name)) for name, is_right in _fields(kind))
