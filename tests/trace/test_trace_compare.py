@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,12 @@ def test_the_text() -> None:
     assert row.split() == ["registers", "a", "thread", "64", "80", "+25%"]
 
 
+def test_different_kernels() -> None:
+    other = replace(trace("x", "x", "x"), kernel="g")
+    lines = [t.plain for t in comparison_text(trace("x", "x", "x"), other)]
+    assert lines[2] == "   these are different kernels: f, g"
+
+
 def test_the_same() -> None:
     lines = [t.plain for t in comparison_text(trace("x", "x", "x"), trace("x", "x", "x"))]
     assert "the same program after every pass" in lines
@@ -68,7 +75,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (tmp_path / f"{name}.ndjson").write_text("".join(dump(trace("x", text, text))))
     new, old = (str(tmp_path / f"{n}.ndjson") for n in ("new", "old"))
     assert main(["trace", new, "--compare", old]) == 0
-    assert "they first differ in a" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "they first differ in a" in said
+    assert said.split("\n")[:2] == [
+        f"1: f for cuda:sm_80, saved in {old}", f"2: f for cuda:sm_80, of {new}",
+    ]  # fmt: skip
     assert main(["trace", new, "--compare", str(tmp_path / "none.ndjson")]) == 2
     assert "cannot read" in capsys.readouterr().err
 

@@ -16,7 +16,7 @@ import pytest
 from tilelang.cli import main
 from tilelang.options import child_environment
 from tilelang_diagnostics import Diagnostic, Severity, Span, to_json
-from tilelang_trace.model import Line, Step, Trace
+from tilelang_trace.model import Failure, Line, Step, Trace
 from tilelang_trace.ndjson import dump
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,6 +180,43 @@ def test_a_program_that_is_none(
     assert main(["trace", "bad.ndjson", option, "x.py"]) == 2
     assert "damaged trace: its `program` cannot be read" in capsys.readouterr().err
     assert not (folder / "x.py").exists()
+
+
+def test_what_the_front_end_made_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "old.ndjson", "--pass", "emit"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert "+ x" in lines and "+ y" not in lines
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--grep", "zzz"], "no pass has a change, a decision or Python that matches zzz"),
+        (["--grep", "y"], ""),
+    ],
+)
+def test_what_nothing_matches(
+    more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", "old.ndjson", *more]) == 0
+    shown = capsys.readouterr().out
+    assert (said in shown) and ("── tidy" in shown) == (not said)
+
+
+def test_a_trace_that_ends_after_its_header(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = next(dump(replace(SMALL, target="cuda:sm_80")))
+    (folder / "cut.ndjson").write_text(head)
+    assert main(["trace", "cut.ndjson", "--pipeline"]) == 1
+    assert "the trace ends before there is a program" in capsys.readouterr().out
+
+
+def test_a_trace_is_printed_in_short() -> None:
+    assert repr(SMALL) == "<Trace main for cpu: 2 steps>"
+    assert repr((replace(SMALL, failure=Failure("tidy", "no")),)) == (
+        "(<Trace main for cpu: 2 steps, failed in tidy>,)"
+    )
 
 
 def test_a_reader_that_has_seen_enough(folder: Path) -> None:

@@ -128,7 +128,9 @@ def _resume(wanted: Wanted, trace: Trace, edited: str, error: CompileError | Non
     _write_files(wanted, made.trace, made.start)
     if wanted.output == "-":
         return 0
-    _print(_console(), comparison_text(trace, made.trace, wanted.context, source=True))
+    called = ("as it was", f"from {file}")
+    text = comparison_text(trace, made.trace, wanted.context, source=True, called=called)
+    _print(_console(), text)
     show(made.trace.remarks, SourceMap(dict(made.trace.sources)))
     return 0
 
@@ -279,7 +281,8 @@ def _show(wanted: Wanted, trace: Trace, compared: Trace | None) -> None:
     if compared is not None:
         from tilelang_trace.compare import comparison_text
 
-        _print(console, comparison_text(compared, trace, wanted.context))
+        called = (f"saved in {wanted.compare}", f"of {wanted.kernel}")
+        _print(console, comparison_text(compared, trace, wanted.context, called=called))
     elif wanted.pipeline:
         from tilelang_trace.pipelines import pipeline_text
 

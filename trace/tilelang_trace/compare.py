@@ -97,13 +97,17 @@ def _resource_costs(a: Resources, b: Resources, named: bool) -> Iterator[Cost]:
 
 
 def comparison_text(
-    first: Trace, second: Trace, context: int = 3, source: bool = False
-) -> Iterator[Text]:
+    first: Trace, second: Trace, context: int = 3, source: bool = False,
+    called: tuple[str, str] = ("", ""),
+) -> Iterator[Text]:  # fmt: skip
     """Which pass first differs, how, and what it cost. `source`: how generated source differs is
-    shown too where the programs do."""
+    shown too where the programs do. `called` says which trace is which."""
     found = compare(first, second)
-    yield Text(f"1: {_title(first)}", "bold")
-    yield Text(f"2: {_title(second)}", "bold")
+    for number, trace, name in zip((1, 2), (first, second), called, strict=True):
+        yield Text(f"{number}: {_title(trace)}{plain(name and f', {name}')}", "bold")
+    if first.kernel != second.kernel:
+        yield Text(plain(f"   these are different kernels: {first.kernel}, {second.kernel}"),
+                   "yellow")  # fmt: skip
     yield from _values(first, second)
     yield Text()
     parted = found.parted

@@ -183,7 +183,7 @@ class Failure:
     inner: tuple[Inner, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """One compilation, pass by pass. `steps[0]` is what the front end made of the Python.
 
@@ -208,6 +208,11 @@ class Trace:
     version: str = ""
     program: str = field(default="", repr=False)
     binary: Binary | None = None
+
+    def __repr__(self) -> str:
+        # All of it is hundreds of kilobytes, which nobody wants on a terminal.
+        failed = f", failed in {self.failure.step}" if self.failure is not None else ""
+        return f"<Trace {self.kernel} for {self.target}: {len(self.steps)} steps{failed}>"
 
     @property
     def seconds(self) -> float:

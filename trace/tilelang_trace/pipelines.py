@@ -199,6 +199,10 @@ def pipeline_text(trace: Trace) -> Iterator[Text]:
             "a CPU has no copies that go on by themselves: pipelines are ordinary loops there"
         )
         return
+    if not trace.steps:
+        yield Text("the trace ends before there is a program: nothing can be said of its loops",
+                   "yellow")  # fmt: skip
+        return
     if not found:
         yield Text("no loop of this kernel is T.Pipelined: nothing is copied ahead")
     for one in found:

@@ -57,18 +57,26 @@ def trace_text(
     """The lines that `print_trace` prints."""
     sources = SourceMap(dict(trace.sources))
     yield _title(trace)
-    wanted = [(a, b) for a, b in trace.nested if b.name in passes] if passes else trace.pairs
-    for before, after in wanted:
+    shown = 0
+    for before, after in _wanted(trace, passes):
         changes = difference(before, after, context, by_structure=True)
         if changed_only and not changes:
             continue
         if grep is not None and not _matches(after, changes, sources, grep):
             continue
+        shown += 1
         yield Text()
         yield _header(after, changes)
         yield from _inside(after)
         yield from (_decision(d) for d in after.decisions)
         yield from _changes(changes, sources, grep)
+    if not shown and grep is not None:
+        yield Text()
+        yield Text(plain(f"no pass has a change, a decision or Python that matches {grep.pattern}"),
+                   "yellow")  # fmt: skip
+    elif not shown and changed_only and passes:
+        yield Text()
+        yield Text("none of these passes changed anything", "yellow")
     if trace.failure is not None:
         yield Text()
         yield Text.assemble(
@@ -77,6 +85,17 @@ def trace_text(
         )  # fmt: skip
     yield Text()
     yield _summary(trace)
+
+
+def _wanted(trace: Trace, passes: Sequence[str]) -> Iterator[tuple[Step, Step]]:
+    if not passes:
+        yield from trace.pairs
+        return
+    # The front end was given no program: all of its own is new.
+    for step in trace.steps[:1]:
+        if step.name in passes:
+            yield Step("", ()), step
+    yield from ((before, after) for before, after in trace.nested if after.name in passes)
 
 
 def _title(trace: Trace) -> Text:
