@@ -206,6 +206,12 @@ class TilelangServer(LanguageServer):
 
     def project_read(self, file: str, text: str) -> None:
         """A pyproject.toml was read: what is wrong in it is shown there."""
+        try:
+            self._show_project(file, text)
+        except Exception:  # the files of the project are read all the same
+            log.exception("%s cannot be checked", file)
+
+    def _show_project(self, file: str, text: str) -> None:
         uri = uri_of(file)
         sources = SourceMap({file: text})
         encoding = self.workspace.position_encoding or "utf-16"

@@ -152,7 +152,10 @@ class Client:
     def diagnostics(self, uri: str, version: int | None) -> list[dict[str, Any]]:
         """Wait for the diagnostics published for a version; None: of a file that is not open."""
         while True:
-            message = self._notifications.get(timeout=TIMEOUT)
+            try:
+                message = self._notifications.get(timeout=TIMEOUT)
+            except queue.Empty:
+                raise AssertionError(f"nothing came: {''.join(self.log)}") from None
             params = message["params"]
             assert message["method"] != ENDED, "".join(self.log)
             if message["method"] == "textDocument/publishDiagnostics" and params["uri"] == uri:
