@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from dataclasses import dataclass, replace
 
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.crossing import ModuleFile
 from tilelang_lsp.cursor import call_at, name_at
+from tilelang_lsp.definitions import first_line
 from tilelang_lsp.describe_budget import assumed_page, budget_page, stand_in_text
 from tilelang_lsp.features.base import Feature, Request
+from tilelang_lsp.features.navigation import crossing
 from tilelang_lsp.insights import keys_of
 from tilelang_lsp.markdown import code, doc_markdown, entry_markdown
 from tilelang_lsp.model import Analysis, Fact, Insight, Kernel, Symbol
 from tilelang_lsp.recovery import recover
+
+_MODULES = ("StaticModule", "ImportedModule")  # what the front end has for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +49,10 @@ def hover(request: Request) -> Hover | None:
     if argument:
         return Hover(argument, span)
     symbol = _declared(analysis, analysis.symbol_at(request.line, request.column))
-    if symbol is not None and symbol.kind == "function":
-        said = _function(request, symbol)
+    if symbol is None or symbol.kind == "function" or symbol.detail in _MODULES:
+        said = _defined(request)
         return Hover(said, span) if said else None
-    if symbol is not None and symbol.detail != "StaticModule" and (symbol.detail or symbol.notes):
+    if symbol.detail or symbol.notes:
         here = symbol.at(request.line, request.column) or span
         told = [f.detail for f in request.insights.facts if f.span == symbol.span and f.detail]
         values = [f.detail for f in _around(request) if f.kind == "values"][:1]
@@ -81,15 +87,31 @@ def _declared(analysis: Analysis, symbol: Symbol | None) -> Symbol | None:
     return symbol if found is None else replace(found, uses=(symbol.span, *symbol.uses))
 
 
-def _function(request: Request, symbol: Symbol) -> str:
-    """The header and the documentation of a function of the file."""
-    readable = recover(request.text)
-    for node in ast.walk(readable.tree) if readable is not None else ():
-        if isinstance(node, ast.FunctionDef) and node.name == symbol.name:
-            header = f"def {node.name}({ast.unparse(node.args)})"
-            doc = ast.get_docstring(node)
-            return "\n\n".join((code(header), *([doc_markdown(doc)] if doc else [])))
+def _defined(request: Request) -> str:
+    """The header and the documentation of a function or a module, in whichever file it is."""
+    across = crossing(request)
+    found = across.at(request.line, request.column)
+    end = None if found is None else found.end
+    if end is None or (not request.workspace.exists(end.path) and end.path != across.path):
+        return ""
+    readable = recover(across.text(end.path))
+    if readable is None:
+        return ""
+    if isinstance(end, ModuleFile):
+        name = os.path.basename(end.path).removesuffix(".py")
+        return _with_doc(code(f"module {name}"), readable.tree)
+    for node in ast.walk(readable.tree):
+        if (isinstance(node, ast.FunctionDef) and node.name == end.name and end.whole is not None
+                and first_line(node) == end.whole.line):  # fmt: skip
+            here = end.path == across.path
+            origin = "" if here else f"  # of {os.path.basename(end.path)}"
+            return _with_doc(code(f"def {node.name}({ast.unparse(node.args)}){origin}"), node)
     return ""
+
+
+def _with_doc(header: str, node: ast.FunctionDef | ast.Module) -> str:
+    doc = ast.get_docstring(node)
+    return "\n\n".join((header, *([doc_markdown(doc)] if doc else [])))
 
 
 FEATURE = Feature("textDocument/hover", hover, "current")
