@@ -63,9 +63,15 @@ def register(server: TilelangServer) -> None:
     async def set_values(arguments: Sequence[Any]) -> bool:
         found = _meant(server, arguments)
         given = arguments[3] if len(arguments) > 3 and isinstance(arguments[3], dict) else {}
-        if found is None or not given:
+        if found is None:
             return False
         document, _, kernel, insight = found
+        if not given:
+            origins = dict.fromkeys(origin for _, _, origin in insight.assumed) if insight else {}
+            given_by = " and ".join(origins)
+            text = f"the values of `{kernel.name}` are given by {given_by}: change them there"
+            say(server, text if origins else "there is no value to set", lsp.MessageType.Info)
+            return False
         values = _filled(given, insight)
         edit = specialising_edit(document.text, kernel, document, values)
         return await _apply(server, document, edit, "assume values")

@@ -151,6 +151,11 @@ def test_assumed_values_are_written_down(client: Modern) -> None:
     client.until(uri, "static", 2)
     hints = client.request("textDocument/inlayHint", about(uri, range=WHOLE))
     assert ": (32,) int8 shared" in [h["label"] for h in hints]
+    client.until(uri, "deep", 2)
+    client.messages.clear()
+    assert client.request("workspace/executeCommand", {
+        "command": "tilelang.server.set", "arguments": [uri, "factory", 7, {}]}) is False  # fmt: skip
+    assert "given by a comment in the file" in str(client.messages)
 
 
 def test_commands_ask_to_save_first(client: Modern) -> None:
