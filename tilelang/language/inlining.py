@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from tilelang.language import expressions
 from tilelang.language.frame import Definition, Frame, Local
+from tilelang.language.source import FunctionNode
 from tilelang.language.symbols import SymbolTable
 from tilelang.language.types import Ref
 from tilelang.program.context import Reject, Trace, active_trace, reject
+from tilelang.program.unknown import Unknown
 from tilelang_diagnostics.model import Label, Span
 
 MAX_INLINE_DEPTH = 64
+# In one kernel: a chain of 24 macros in which each calls the next one twice makes 17 million.
+MAX_INLINED_CALLS = 10_000
 # Findings that stand for a TypeError or ValueError of Python's own.
 _PYTHON_ERRORS = frozenset({"TL116", "TL151", "TL152", "TL183", "TL236"})
 
@@ -128,7 +133,13 @@ def inline(
     from tilelang.language import assign, statements
 
     depth = trace.facts.get("inline_depth", 0) + 1
+    if _is_given_up(trace, definition, is_macro):
+        trace.complete = False
+        return Unknown(f"{definition.name}(…)")
+    stack: list[FunctionNode] = trace.facts.setdefault("inlining", [])
     if depth > MAX_INLINE_DEPTH:
+        # Said once: those around it would find the same again, each as often as all below it.
+        _endless(trace).update(node for node, many in Counter(stack).items() if many > 1)
         reject(
             "TL180",
             f"`{definition.name}` expands itself without end",
@@ -142,6 +153,7 @@ def inline(
     call_span = trace.span
     bound = _bind(definition.node.args, definition.name, args, kwargs, frame, definition.defaults)
     trace.facts["inline_depth"] = depth
+    stack.append(definition.node)
     try:
         with trace.inlined(definition.name, call_span):
             for parameter in _all_parameters(definition.node.args):
@@ -153,9 +165,30 @@ def inline(
                 )
             statements.execute_block(frame, definition.node.body)
     finally:
+        stack.pop()
         trace.facts["inline_depth"] = depth - 1
         trace.span = call_span
     return frame.returned
+
+
+def _is_given_up(trace: Trace, definition: Definition, is_macro: bool) -> bool:
+    """Whether a call is not looked into any more; TooLarge where that would lose device code."""
+    from tilelang.language.statements import TooLarge
+
+    if definition.node in _endless(trace):
+        return True
+    count: int = trace.facts.get("inlined_calls", 0) + 1
+    trace.facts["inlined_calls"] = count
+    if count > MAX_INLINED_CALLS and is_macro:
+        raise TooLarge(f"calls macros more than {MAX_INLINED_CALLS} times")
+    return count > MAX_INLINED_CALLS
+
+
+def _endless(trace: Trace) -> set[FunctionNode]:
+    """What expands itself without end; what a branch that may never run does is for such only."""
+    fact = "endless_perhaps" if trace.speculative else "endless"
+    found: set[FunctionNode] = trace.facts.setdefault(fact, set())
+    return found
 
 
 def call_helper(frame: Frame, function: StaticFunction, args: Any, kwargs: Any) -> Any:

@@ -297,11 +297,11 @@ def _check_size(frame: Frame) -> None:
     count = frame.trace.facts.get("statements", 0) + 1
     frame.trace.facts["statements"] = count
     if count > MAX_STATEMENTS:
-        raise TooLarge
+        raise TooLarge(f"grows beyond {MAX_STATEMENTS} statements")
 
 
 class TooLarge(Exception):
-    """Unrolling at trace time made the kernel too large; the front end reports TL148."""
+    """Unrolling or inlining made the kernel too large; how, for the front end's TL148."""
 
 
 _OUTSIDE = "do it in Python, outside the kernel"

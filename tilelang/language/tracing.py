@@ -134,12 +134,11 @@ class _Tracer:
             statements.execute_block(self.frame, self.definition.node.body)
         except SignatureDone:
             return False
-        except statements.TooLarge:
+        except statements.TooLarge as grown:
             self.trace.report(
                 make_diagnostic(
                     "TL148",
-                    f"`{self.definition.name}` grows beyond {statements.MAX_STATEMENTS} statements "
-                    "while it is traced",
+                    f"`{self.definition.name}` {grown} while it is traced",
                     help="keep loops rolled: iterate `T.serial(n)` instead of a Python list",
                 )
             )
