@@ -153,8 +153,8 @@ def test_assumed_values_are_written_down(client: Modern) -> None:
     assert ": (32,) int8 shared" in [h["label"] for h in hints]
     client.until(uri, "deep", 2)
     client.messages.clear()
-    assert client.request("workspace/executeCommand", {
-        "command": "tilelang.server.set", "arguments": [uri, "factory", 7, {}]}) is False  # fmt: skip
+    again = {"command": "tilelang.server.set", "arguments": [uri, "factory", 7, {}]}
+    assert client.request("workspace/executeCommand", again) is False
     assert "given by a comment in the file" in str(client.messages)
 
 
