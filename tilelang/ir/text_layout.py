@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,9 +34,14 @@ def attached(value: Any) -> str:
     if found.map.forms is None:
         return f"T.{kind}({found.shape}, {TABLE}={found.map.table.tolist()}{_more(found)})"
     names = [*index_names(len(found.shape))]
-    if isinstance(found, Fragment) and found.replicas > 1:
-        names.append("rep")
-    function = f"lambda {', '.join(names)}: {found.formula()}"
+    if isinstance(found, Fragment):
+        parts = found.map.formula([*names, "rep"], written=True)
+        if found.replicas > 1 or any(re.search(r"\brep\b", part) for part in parts):
+            names.append("rep")
+    else:
+        parts = found.map.formula(names, written=True)
+    value = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+    function = f"lambda {', '.join(names)}: {value}"
     return f"T.{kind}({found.shape}, {function}{_more(found)})"
 
 

@@ -130,11 +130,14 @@ class IndexMap:
             raise TypeError("this map is a table without a closed form: it needs concrete indices")
         return tuple(evaluate(form, index) for form in forms)
 
-    def formula(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Python source of each output over `names`; it evaluates to what the map gives."""
+    def formula(self, names: Sequence[str], written: bool = False) -> tuple[str, ...]:
+        """Python source of each output over `names`; it evaluates to what the map gives.
+
+        `written`: as the map was made, which is how it puts symbolic indices together.
+        """
         if len(names) != len(self.shape):
             raise ValueError(f"expected {len(self.shape)} names, got {len(names)}")
-        forms = self.forms
+        forms = self._forms if written and self._forms is not None else self.forms
         if forms is not None:
             return tuple(text(form, names) for form in forms)
         where = text(linear_index([Var(k, n) for k, n in enumerate(self.shape)], self.shape), names)
