@@ -50,6 +50,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -74,6 +75,7 @@ from tilelang_trace.model import (
 from tilelang_trace.typed import a_count, a_text, checked, pairs
 from tilelang_trace.writer import MAJOR, SCHEMA, Writer
 
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _DEEPEST: Final = 100  # of what runs inside of something else
 
 
@@ -314,4 +316,7 @@ def _records(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             raise TraceFormatError(f"line {number} is not JSON: {error}") from error
         if not isinstance(record, dict):
             raise TraceFormatError(f"line {number} is not an object")
+        if _HALF.search(line) is not None:
+            with _damage(number):  # half a character, which no file can be given
+                json.dumps(record, ensure_ascii=False).encode()
         yield record
