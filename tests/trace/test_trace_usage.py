@@ -58,6 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("k.py --json old.ndjson --html .", "cannot write '.': it is a folder"),
         ("k.py --html - --json old.ndjson", "only --json takes -"),
         ("k.py --ir x --source ./x", "--ir and --source would both write"),
+        ("k.py --reduce x --html y", "--reduce writes its one file"),
         ("k.py --from guard_bounds", "--from says where --reproducer or --ir begins"),
         ("mid.py", "tilelang trace KERNEL.py --resume mid.py"),
         ("old.ndjson::scale", "old.ndjson is a saved trace"),

@@ -29,6 +29,8 @@ def check(wanted: Wanted) -> None:
     _check_kernel(wanted)
     if wanted.start is not None and wanted.reproducer is None and wanted.ir is None:
         raise click.UsageError("--from says where --reproducer or --ir begins: name one of them")
+    if wanted.reduced is not None and [*_outputs(wanted)][1:]:
+        raise click.UsageError("--reduce writes its one file and nothing else")
     _check_outputs(wanted)
     if not is_saved(wanted.kernel):
         _check_names(wanted, known_names())
