@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from tilelang.language import advice, carried, expressions
+from tilelang.language import advice, carried, expressions, limits
 from tilelang.language.catalog import LanguageFunction
 from tilelang.language.frame import Frame, Local
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
-from tilelang.program.context import reject, warn
+from tilelang.program.context import Reject, active_trace, reject, warn
 from tilelang.program.expr import Const, Expr, Intrinsic, Load, Var, VarRef, walk
 from tilelang.program.indexing import is_one_element
 from tilelang.program.stmt import Let, Store
@@ -91,7 +92,7 @@ def bind_target(frame: Frame, target: ast.expr, value: Any) -> None:
         frame.bind(target.id, value, frame.span(target))
         return
     if isinstance(target, (ast.Tuple, ast.List)):
-        values = [Unknown()] * len(target.elts) if is_unknown(value) else list(value)
+        values = [Unknown()] * len(target.elts) if is_unknown(value) else [*limits.bounded(value)]
         if len(values) != len(target.elts):
             _refuse_unpack(frame, target, len(values))
         for element, item in zip(target.elts, values, strict=True):
@@ -142,7 +143,7 @@ def augmented(frame: Frame, node: ast.AugAssign) -> None:
                 f"`{name} {_symbol(op)}= …` updates a whole buffer",
                 help=f"write the loop: `for i in T.Parallel(n): {name}[i] {_symbol(op)}= …`",
             )
-        result = expressions.apply_binary(op, current, value)
+        result = _applied(op, current, value)
         carried.refuse(frame, node.target, result, node.target)
         _assign_name(frame, node.target, result, fresh=False)
     elif isinstance(node.target, ast.Subscript):
@@ -273,7 +274,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any, fresh: bool)
             else "index it once per target",
         )
     try:
-        values = list(value)
+        values = [*limits.bounded(value)]
     except TypeError:
         reject(
             "TL154",
@@ -308,6 +309,17 @@ def _store_element(
         store_element(container, index, value)
 
 
+def _applied(op: type[ast.operator], current: Any, value: Any) -> Any:
+    try:
+        return expressions.apply_binary(op, current, value)
+    except limits.LargeValue as large:
+        trace = active_trace()
+        if trace is None:
+            raise
+        trace.report(large.diagnostic)
+        return Unknown("too large")
+
+
 def store_element(container: Any, index: Any, value: Any) -> None:
     """`container[index] = value` for buffers, regions and Python containers."""
     if isinstance(container, (Buffer, VarRef)):
@@ -328,8 +340,14 @@ def store_element(container: Any, index: Any, value: Any) -> None:
             f"`{container}` is a scalar and has no elements to assign",
             help="assign to the name, or allocate a buffer with `T.alloc_local`",
         )
+    grows = isinstance(container, list | dict) and isinstance(value, Iterable)
     try:
-        container[index] = value
+        in_slice = isinstance(container, list) and isinstance(index, slice) and grows
+        container[index] = limits.bounded(value) if in_slice else value
+        if grows:
+            limits.checked(container)
+    except Reject:
+        raise
     except Exception as error:
         advice.refuse_index(container, index)
         reject(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tilelang.dtypes import DType
-from tilelang.language import advice, containers, expressions, inlining, loops
+from tilelang.language import advice, containers, expressions, inlining, limits, loops
 from tilelang.language.catalog import LanguageFunction
 from tilelang.language.frame import SAFE_BUILTINS, Frame
 from tilelang.language.types import PointerType, TensorFactory
@@ -144,7 +144,7 @@ def _call_python(
     if frame.static and _refuses_symbols(function, args):
         return Unknown(f"{ast.unparse(node.func)}(…)")
     try:
-        return function(*args, **kwargs)
+        return limits.call(function, args, kwargs)
     except (Reject, CompileError) as refused:
         if isinstance(refused, Reject) and refused.diagnostic.code == "TL152":
             advice.refuse_foreign(function, ast.unparse(node.func), (args, kwargs))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from tilelang.language import expressions
+from tilelang.language import expressions, limits
 from tilelang.language.frame import Frame
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, reject
@@ -15,12 +15,13 @@ from tilelang.program.indexing import refuse_iteration
 from tilelang.program.unknown import Unknown, is_unknown
 from tilelang_diagnostics import CompileError
 
-# Items of one iterator used while tracing; far above what a table of constants needs.
-MAX_ITEMS = 1 << 20
-
 
 def evaluate(frame: Frame, node: ast.expr) -> Any:
     """The value of a display or comprehension."""
+    return limits.checked(_evaluate(frame, node))
+
+
+def _evaluate(frame: Frame, node: ast.expr) -> Any:
     match node:
         case ast.Tuple(elts=elements):
             return tuple(_elements(frame, elements))
@@ -105,6 +106,7 @@ def _comprehend(
         items = expressions.evaluate(frame, generator.iter)
         undecided |= is_unknown(items) or expressions.is_symbol(items)
         for item in iterate(items):
+            _count(frame)
             assign.bind_target(frame, generator.target, item)
             tests = [expressions.evaluate(frame, test) for test in generator.ifs]
             undecided |= any(is_unknown(t) or expressions.is_symbol(t) for t in tests)
@@ -116,6 +118,15 @@ def _comprehend(
     finally:
         frame.names = saved
     return Unknown("[… for …]") if undecided else out
+
+
+def _count(frame: Frame) -> None:
+    """TL148 once the comprehensions of a kernel run through too many items together."""
+    facts = frame.trace.facts
+    facts["comprehended"] = facts.get("comprehended", 0) + 1
+    most = limits.MAX_COMPREHENDED
+    if facts["comprehended"] > most:
+        limits.refuse_large(f"more than {most} items are iterated while tracing")
 
 
 def iterate(value: Any) -> Iterator[Any]:
@@ -144,7 +155,7 @@ def iterate(value: Any) -> Iterator[Any]:
 
 def _items(items: Iterator[Any]) -> Iterator[Any]:
     """The items, as many as a kernel can use: an iterator may have no end."""
-    for _ in range(MAX_ITEMS):
+    for _ in range(limits.MAX_ITEMS):
         try:
             item = next(items)
         except StopIteration:
@@ -156,7 +167,7 @@ def _items(items: Iterator[Any]) -> Iterator[Any]:
         yield item
     reject(
         "TL148",
-        f"more than {MAX_ITEMS} items are iterated while tracing",
+        f"more than {limits.MAX_ITEMS} items are iterated while tracing",
         help="iterate something that ends, or `T.serial(n)` to keep the loop rolled",
     )
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tilelang.language import advice, calls, containers, inlining, lookups
+from tilelang.language import advice, calls, containers, inlining, limits, lookups
 from tilelang.language.frame import Frame
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
@@ -31,6 +31,9 @@ def evaluate(frame: Frame, node: ast.expr) -> Any:
                 help="compute the value outside the kernel and use it here",
             )
         return handler(frame, node)
+    except limits.LargeValue as large:
+        trace.report(large.diagnostic)
+        return Unknown("too large")
     finally:
         trace.span = previous
 
@@ -61,7 +64,7 @@ def assign_name_of(frame: Frame, node: ast.expr, name: str | None) -> Any:
 
 
 def _constant(frame: Frame, node: ast.Constant) -> Any:
-    return node.value
+    return limits.checked(node.value) if isinstance(node.value, int) else node.value
 
 
 def _name(frame: Frame, node: ast.Name) -> Any:
@@ -120,8 +123,11 @@ def apply_binary(op: type[ast.operator], left: Any, right: Any) -> Any:
     for operand in (left, right):
         _refuse_whole(operand)
     left, right = (region_value(x) if isinstance(x, Region) else x for x in (left, right))
+    apply = _BINARY[op]
+    if limits.operands_too_large(apply, left, right):
+        limits.refuse_large()
     try:
-        return _BINARY[op](left, right)
+        return limits.checked(apply(left, right))
     except Reject:
         raise
     except ZeroDivisionError:
@@ -296,7 +302,7 @@ def _f_string(frame: Frame, node: ast.JoinedStr) -> str | Unknown:
     parts = [evaluate(frame, part) for part in node.values]
     if any(is_unknown(part) for part in parts):
         return Unknown("f-string")
-    return "".join(map(str, parts))
+    return limits.checked("".join(map(str, parts)))
 
 
 def _formatted(frame: Frame, node: ast.FormattedValue) -> str | Unknown:
@@ -306,6 +312,7 @@ def _formatted(frame: Frame, node: ast.FormattedValue) -> str | Unknown:
     spec = "" if node.format_spec is None else str(evaluate(frame, node.format_spec))
     if node.conversion == ord("r"):
         value = repr(value)
+    limits.refuse_wide(spec)
     try:
         return format(value, spec) if not isinstance(value, (Expr, Buffer)) else str(value)
     except Exception as error:
@@ -342,7 +349,8 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+    ast.In: lambda a, b: limits.contains(b, a),
+    ast.NotIn: lambda a, b: not limits.contains(b, a),
 }  # fmt: skip
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Frame, Any], Any]] = {
     ast.Constant: _constant, ast.Name: _name, ast.Attribute: _attribute,

@@ -8,6 +8,7 @@ count as constants), and for a run also any number the file calls by that name.
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from tilelang.dtypes import find_dtype
+from tilelang.language import limits
 from tilelang.language.settings import comment_settings
 
 _NOTHING: Final = object()
@@ -188,6 +190,9 @@ class KernelValues:
         return self._evaluate(node, scopes, depth + 1)
 
 
+_GROWS: Final = {
+    ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.Mult: operator.mul,
+}  # fmt: skip
 _PLAIN: Final = (int, float, str, bool, tuple)
 _OPTIONS: Final = ("args", "opts", "options", "ns")
 _DEEPEST: Final = 40  # names that are assigned to each other
@@ -376,22 +381,29 @@ def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         return _NOTHING
     try:
-        match op:
-            case ast.Add():
-                return left + right
-            case ast.Sub():
-                return left - right
-            case ast.Mult():
-                return left * right
-            case ast.FloorDiv():
-                return left // right
-            case ast.Mod():
-                return left % right
-            case ast.Pow() if abs(right) < 64:
-                return left**right
-            case ast.LShift() if isinstance(left, int) and isinstance(right, int) and right < 64:
-                return left << right
-            case _:
-                return _NOTHING
+        value = _number(op, left, right)
     except (ArithmeticError, ValueError):
         return _NOTHING
+    return _NOTHING if limits.is_too_large(value) else value
+
+
+def _number(op: ast.operator, left: Any, right: Any) -> Any:
+    if (large := _GROWS.get(type(op))) and limits.operands_too_large(large, left, right):
+        return _NOTHING
+    match op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.FloorDiv():
+            return left // right
+        case ast.Mod():
+            return left % right
+        case ast.Pow():
+            return left**right
+        case ast.LShift() if isinstance(left, int) and isinstance(right, int):
+            return left << right
+        case _:
+            return _NOTHING
