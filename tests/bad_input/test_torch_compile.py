@@ -52,8 +52,8 @@ def test_kernels_are_not_traced(function: Any) -> None:
     for value in (1.0, 2.0, 3.0):
         assert made(torch.full((3,), value)).tolist() == [2 * (value + 1) - 1] * 3
     # What comes before the kernel and what comes after it; of ours at most the way to the wrapper,
-    # once in a process, and nothing of the compiler.
-    assert torch._dynamo.utils.counters["frames"]["total"] <= 8
+    # once in a process, and nothing of the compiler; filelock's audit hook may be one more.
+    assert torch._dynamo.utils.counters["frames"]["total"] <= 9
 
 
 def test_it_is_known_when_dynamo_comes_later() -> None:

@@ -55,7 +55,8 @@ def import_file(path: Path, tree: ast.Module, past_failures: bool = False) -> Mo
     with _as_a_program_of(path):
         try:
             if past_failures:
-                _run(tree, path, vars(module))
+                # As an import names it: a file that changes the folder keeps its source.
+                _run(tree, path.absolute(), vars(module))
             else:
                 assert module.__spec__ is not None and module.__spec__.loader is not None
                 module.__spec__.loader.exec_module(module)
