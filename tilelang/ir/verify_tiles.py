@@ -47,7 +47,8 @@ def _gemm(operands: Sequence[Any], transpose_a: bool, transpose_b: bool) -> Iter
         if x is not None and y is not None and x != y:
             yield f"has {what} = {x} in `{names[p]}` and {y} in `{names[q]}`"
     kinds = [dtype_of(x) for x in operands[:2]]
-    if kinds[0] != kinds[1] and not all(kind.startswith("float8") for kind in kinds):
+    signless = {kind.removeprefix("u") for kind in kinds}  # int8 with uint8 is a product
+    if len(signless) > 1 and not all(kind.startswith("float8") for kind in kinds):
         yield f"multiplies `{names[0]}` of {kinds[0]} with `{names[1]}` of {kinds[1]}"
 
 
