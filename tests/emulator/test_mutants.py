@@ -17,7 +17,7 @@ from tests.emulator.subjects import SUBJECTS
 from tests.emulator.verdicts import Original, judge
 
 pytestmark = needs_compiler
-SAMPLE = 20
+SAMPLE = 12
 REPORT = Path(__file__).resolve().parent.parent / "reports" / "mutants.json"
 
 

@@ -28,7 +28,7 @@ TOKENS = [
     "T.Tensor", "T.Kernel", "T.reduce_sum", "T.alloc_var", "T.const('q')", "len", "range", "min",
     *keyword.kwlist[:12],
 ]  # fmt: skip
-SAMPLE, FULL = 250, 2500
+SAMPLE, FULL = 120, 2500
 SEED = 20261129
 
 

@@ -14,7 +14,7 @@ from tilelang_lsp.parsing import Parser
 from tilelang_lsp.recovery import recover
 
 SEED = 5
-SAMPLE, FULL = 250, 6000
+SAMPLE, FULL = 120, 6000
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"))
 TYPED = (
     "(", ")", "[", "'", "\n", '"""', "é", "\\", ":", "    x = 1\n", "\nelse:\n    pass\n", "\t",

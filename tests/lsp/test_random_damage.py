@@ -11,7 +11,7 @@ from tilelang_lsp.features.diagnostics import editor_diagnostic
 from tilelang_lsp.features.inlay_hints import hints
 
 SEED = 7
-SAMPLE, FULL = 120, 2000
+SAMPLE, FULL = 60, 2000
 TYPED = ("(", ")", "[", "'", "\n", " for ", "T.", "= ", '"""', "é", "\\", ":")
 TEXTS = [
     text for path in sorted(Path(registry.__file__).parent.glob("*.py"))
