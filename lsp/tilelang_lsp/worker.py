@@ -60,7 +60,10 @@ class Worker:
         # One thread, so that requests do not overtake each other. Not the server's own pool:
         # its input is read there.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tilelang-worker")
+        # Started on the worker's thread, ended on the server's: both hold the lock to do so.
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._stopped = False
         self._alarm: _Alarm | None = None
         self._is_new = False
         self._memory = Memory()
@@ -111,13 +114,16 @@ class Worker:
         return answer
 
     def stop(self) -> None:
-        """End the process; requests in flight fail."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()  # leaves no zombie
+        """End the process for good; requests in flight, and later ones, fail."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                _end(self._process)
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _ask(self, request: tuple[Any, ...]) -> Any:
+        if self._stopped:
+            raise WorkerFailed("the server is shutting down")
         loop = asyncio.get_running_loop()
         answer = loop.run_in_executor(self._thread, self._exchange, request)
         try:
@@ -133,6 +139,8 @@ class Worker:
     def _exchange(self, request: tuple[Any, ...]) -> tuple[str, Any]:
         """Send one request and wait for its answer, on the worker's thread."""
         process = self._running()
+        if process is None:
+            return "failed", "the server is shutting down"
         assert process.stdin is not None and process.stdout is not None
         # A new process imports everything first, which takes as long as the machine is busy.
         is_new, self._is_new = self._is_new, False
@@ -145,9 +153,9 @@ class Worker:
             send(process.stdin, request)
             return self._whole(request, receive(process.stdout))
         except (OSError, EOFError, pickle.UnpicklingError) as error:
-            process.kill()
-            process.wait()
-            self._process = None
+            with self._lock:
+                _end(process)
+                self._process = None
             self.killed += alarm.rang
             reason = "took too long" if alarm.rang else f"ended ({type(error).__name__})"
             return "failed", f"the analysis {reason}"
@@ -155,17 +163,26 @@ class Worker:
             self._alarm = None
             alarm.cancel()
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                # The server's own search path, so that the folder it was started in adds nothing.
-                [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_SERVE}"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-            self._is_new = True
-            self._memory = Memory()
-        return self._process
+    def _running(self) -> subprocess.Popen[bytes] | None:
+        """The process, started if there is none; None once it was stopped."""
+        with self._lock:
+            if self._stopped:
+                return None
+            if self._process is None or self._process.poll() is not None:
+                self._process = subprocess.Popen(
+                    # The server's own search path: the folder it was started in adds nothing.
+                    [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_SERVE}"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                )
+                self._is_new = True
+                self._memory = Memory()
+            return self._process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()  # leaves no zombie
 
 
 class _Alarm:

@@ -199,3 +199,27 @@ def test_what_was_ended_leaves_no_process_behind() -> None:
     for pid in asyncio.run(story()):
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_it_is_stopped_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while its thread is seeing off a process that has just died."""
+    monkeypatch.setattr("tilelang_lsp.worker._SERVE", "sys.stdin.read()")
+
+    async def story() -> None:
+        for round in range(20):
+            worker = Worker()
+            worker.start()
+            asked = asyncio.ensure_future(worker.catalogue())
+            await asyncio.sleep(0.001 * round)
+            process = worker._process
+            assert process is not None
+            process.kill()
+            await asyncio.to_thread(worker.stop)
+            assert process.poll() is not None
+            with pytest.raises((WorkerFailed, asyncio.CancelledError)):
+                await asked
+            with pytest.raises(WorkerFailed):
+                await worker.catalogue()
+            assert worker._process is None or worker._process.poll() is not None
+
+    asyncio.run(story())
