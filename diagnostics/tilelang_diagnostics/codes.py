@@ -482,6 +482,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, RuntimeError),
     Code("TL901", "invalid-ir", "a pass produced a program that is not legal",
          _ERROR, RuntimeError),
+    Code("TL902", "file-not-analysed", "an editor's file that could not be analysed in time",
+         _WARNING, RuntimeError),
 )
 # fmt: on
 

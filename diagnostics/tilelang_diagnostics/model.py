@@ -108,6 +108,11 @@ class Diagnostic:
     def is_error(self) -> bool:
         return self.severity is Severity.ERROR
 
+    @property
+    def is_internal(self) -> bool:
+        """Whether the fault is ours, and not that of the kernel or the machine."""
+        return self.code.startswith("TL9")
+
     def __str__(self) -> str:
         where = f"{self.span}: " if self.span else ""
         return f"{where}{self.severity.value}[{self.code}]: {self.message}"

@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
 
 def exit_code(found: Sequence[Diagnostic]) -> int:
     """The exit status for a set of findings."""
-    if any(d.code.startswith("TL9") for d in found):
+    if any(d.is_internal for d in found):
         return EXIT_INTERNAL
     bad = (Severity.ERROR, Severity.WARNING)
     return EXIT_FOUND if any(d.severity in bad for d in found) else EXIT_CLEAN

@@ -47,7 +47,7 @@ class Suppressions:
     def covers(self, diagnostic: Diagnostic, path: str) -> bool:
         """Whether a comment of this file switches `diagnostic` off. Our own failures stay."""
         span = diagnostic.span
-        if span is None or span.file != path or diagnostic.code.startswith("TL9"):
+        if span is None or span.file != path or diagnostic.is_internal:
             return False
         return any(
             entry.first <= span.line <= entry.last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tilelang_diagnostics import diagnose
 from tilelang_lint.selection import Selection
 
 
@@ -21,8 +22,8 @@ from tilelang_lint.selection import Selection
 def test_select_narrows_and_ignore_removes(
     select: tuple[str, ...], ignore: tuple[str, ...], wanted: set[str]
 ) -> None:
-    chosen = Selection(select, ignore)
-    assert {c for c in ("TL110", "TL204", "TL306", "TL900") if chosen.wants(c)} == wanted
+    found = [diagnose(c, "wrong") for c in ("TL110", "TL204", "TL306", "TL900")]
+    assert {d.code for d in Selection(select, ignore).keep(found)} == wanted
 
 
 @pytest.mark.parametrize("selector", ["TL999", "bank-conflict", "E501", "", "T"])

@@ -155,7 +155,7 @@ def _report(error: Exception, argv: list[str]) -> int:
 
     if isinstance(error, CompileError):
         show(error.diagnostics, error.sources)
-        return 3 if any(d.code.startswith("TL9") for d in error.diagnostics) else 1
+        return 3 if any(d.is_internal for d in error.diagnostics) else 1
     from tilelang.runtime.crash import internal_error, out_of_memory
 
     if isinstance(error, MemoryError):

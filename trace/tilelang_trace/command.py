@@ -71,7 +71,7 @@ def _errors(trace: Trace) -> tuple[Diagnostic, ...]:
 def _status(trace: Trace) -> int:
     """That of compiling the kernel: passes may refuse it and go on, to say more."""
     errors = _errors(trace)
-    if any(d.code.startswith("TL9") for d in errors):
+    if any(d.is_internal for d in errors):
         return 3
     return 1 if errors or trace.failure is not None else 0
 
@@ -307,7 +307,7 @@ def _print(console: Console, lines: Iterable[Text]) -> None:
 
 def _keep_reproducer(trace: Trace, error: CompileError) -> None:
     """For a failure of the compiler itself, what replays it is saved without being asked for."""
-    if not any(d.code.startswith("TL9") for d in error.diagnostics) or trace.failure is None:
+    if not any(d.is_internal for d in error.diagnostics) or trace.failure is None:
         return
     from tilelang import options
     from tilelang.runtime.cache import cache_root

@@ -186,7 +186,7 @@ def _shown(trace: Trace, name: str) -> None:
 
 def _status(error: CompileError, show: Any) -> int:
     show(error.diagnostics, error.sources)
-    return 3 if any(d.code.startswith("TL9") for d in error.diagnostics) else 1
+    return 3 if any(d.is_internal for d in error.diagnostics) else 1
 
 
 def _from(trace: Trace, name: str) -> Trace:
