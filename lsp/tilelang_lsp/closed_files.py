@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
-from tilelang_diagnostics import SourceMap
+from tilelang_diagnostics import Diagnostic, SourceMap
 from tilelang_lsp import answers
 from tilelang_lsp.addresses import path_of, uri_of
 from tilelang_lsp.convert import Converter
 from tilelang_lsp.features.diagnostics import editor_diagnostic
 from tilelang_lsp.options import Options
 from tilelang_lsp.settings_check import comment_findings
-from tilelang_lsp.worker import WorkerFailed
+from tilelang_lsp.unanswered import not_analysed
+from tilelang_lsp.worker import WorkerFailed, WorkerStopped
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
@@ -58,9 +59,14 @@ class ClosedFiles:
             if known is None or known[:2] != (version, options):
                 try:
                     known = (version, options, await self._read(path, text, options))
+                except WorkerStopped:
+                    raise
                 except WorkerFailed as error:
                     log.warning("%s: %s", path, error)
-                    continue
+                    known = (version, options, self._said(path, text, [not_analysed(path, error)]))
+                    if error.after is None:  # another process may do it
+                        found[uri_of(path)] = known[2]
+                        continue
                 self._known[path] = known
             found[uri_of(path)] = known[2]
         return found
@@ -105,6 +111,9 @@ class ClosedFiles:
 
     async def _read(self, path: str, text: str, options: Options) -> _Found:
         reading = await self._server.worker.analyse(text, path, options)
+        return self._said(path, text, [*comment_findings(text, path), *reading.head.diagnostics])
+
+    def _said(self, path: str, text: str, found: list[Diagnostic]) -> _Found:
         sources = SourceMap({path: text})
         encoding = self._server.workspace.position_encoding or "utf-16"
         converter = Converter(uri_of(path), path, 0, sources.lines, encoding)
@@ -112,13 +121,15 @@ class ClosedFiles:
             self._server.editor.adapt_diagnostic(
                 answers.diagnostic(converter, editor_diagnostic(d, path))
             )
-            for d in (*comment_findings(text, path), *reading.head.diagnostics)
+            for d in found
         ]
 
     async def _publish(self, wait: float) -> None:
         await asyncio.sleep(wait)
         try:
             found = await self.findings()
+        except WorkerStopped:
+            return
         except Exception:
             log.exception("the workspace's diagnostics failed")
             return

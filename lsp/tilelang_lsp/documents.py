@@ -25,7 +25,8 @@ from tilelang_lsp.model import Analysis, Hint, Insight
 from tilelang_lsp.moves import Placed
 from tilelang_lsp.options import Options
 from tilelang_lsp.texts import readable
-from tilelang_lsp.worker import WorkerFailed
+from tilelang_lsp.unanswered import not_analysed, of_an_analysis
+from tilelang_lsp.worker import WorkerFailed, WorkerStopped
 
 log = logging.getLogger(__name__)
 
@@ -224,13 +225,25 @@ class Documents:
             document.read_with = options.imports
             try:
                 reading = await self.analyser.analyse(document.text, document.path, options)
+            except WorkerStopped:
+                document.settled.set()
+                document.looked.set()
+                return
             except WorkerFailed as error:
                 log.error("%s: %s", document.path, error)
+                self._miss(document, error)
             else:
                 document.analysed = version
                 self._accept(document, reading, options)
         document.settled.set()
         document.looking = asyncio.get_running_loop().create_task(self._look(document))
+
+    def _miss(self, document: Document, error: WorkerFailed) -> None:
+        """A text was not analysed: that is said until the next one is."""
+        if not document.dirty and "tilelang" in document.text:
+            missed = not_analysed(document.path, error)
+            document.findings = (missed, *of_an_analysis(document.findings))
+            self.publish(document)
 
     def _accept(self, document: Document, reading: Reading, options: Options) -> None:
         found = reading.head.diagnostics
@@ -245,7 +258,7 @@ class Documents:
             self._know(document, digest, options)
         else:
             # What was found before still holds, wherever the text is still there.
-            before = [d for d in document.findings if d.code != SYNTAX_ERROR]
+            before = of_an_analysis(d for d in document.findings if d.code != SYNTAX_ERROR)
             document.findings = (*found, *before)
         if not document.dirty:
             self.publish(document)

@@ -18,6 +18,7 @@ from tilelang_lsp.closed_files import result_of
 from tilelang_lsp.crossing import Crossing
 from tilelang_lsp.features import call_hierarchy, semantic_tokens
 from tilelang_lsp.token_changes import changes
+from tilelang_lsp.worker import WorkerStopped
 
 if TYPE_CHECKING:
     from tilelang_lsp.server import TilelangServer
@@ -133,6 +134,8 @@ def register_pull(server: TilelangServer) -> None:
     async def workspace(params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
         try:
             return await server.closed_files.report(list(params.previous_result_ids))
+        except WorkerStopped:
+            return lsp.WorkspaceDiagnosticReport([])
         except Exception:
             log.exception("the workspace's diagnostics failed")
             return lsp.WorkspaceDiagnosticReport([])

@@ -49,7 +49,18 @@ _SERVE = "from tilelang_lsp.worker import serve; serve()"
 
 
 class WorkerFailed(Exception):
-    """The worker process ended, or was ended, without an answer."""
+    """The worker process ended without an answer; `after` so many seconds, if it was ended."""
+
+    def __init__(self, reason: str, after: float | None = None) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+class WorkerStopped(WorkerFailed):
+    """Nobody asks any more: the server is shutting down."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is shutting down")
 
 
 class Worker:
@@ -123,7 +134,7 @@ class Worker:
 
     async def _ask(self, request: tuple[Any, ...]) -> Any:
         if self._stopped:
-            raise WorkerFailed("the server is shutting down")
+            raise WorkerStopped
         loop = asyncio.get_running_loop()
         answer = loop.run_in_executor(self._thread, self._exchange, request)
         try:
@@ -133,14 +144,14 @@ class Worker:
             answer.cancel()  # unless its turn has come already
             raise
         if kind == "failed":
-            raise WorkerFailed(value)
+            raise value if isinstance(value, WorkerFailed) else WorkerFailed(value)
         return value
 
     def _exchange(self, request: tuple[Any, ...]) -> tuple[str, Any]:
         """Send one request and wait for its answer, on the worker's thread."""
         process = self._running()
         if process is None:
-            return "failed", "the server is shutting down"
+            return "failed", WorkerStopped()
         assert process.stdin is not None and process.stdout is not None
         # A new process imports everything first, which takes as long as the machine is busy.
         is_new, self._is_new = self._is_new, False
@@ -157,8 +168,11 @@ class Worker:
                 _end(process)
                 self._process = None
             self.killed += alarm.rang
-            reason = "took too long" if alarm.rang else f"ended ({type(error).__name__})"
-            return "failed", f"the analysis {reason}"
+            if self._stopped:
+                return "failed", WorkerStopped()
+            if alarm.rang:
+                return "failed", WorkerFailed("the analysis took too long", seconds)
+            return "failed", WorkerFailed(f"the analysis ended ({type(error).__name__})")
         finally:
             self._alarm = None
             alarm.cancel()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from tests.lsp.asking import in_launch
 from tests.support.markers import kernel_text
+from tilelang_diagnostics import Span
 from tilelang_lsp import analysis
 from tilelang_lsp.assembly import Reading
 from tilelang_lsp.documents import Document, Documents
 from tilelang_lsp.options import Options
-from tilelang_lsp.worker import WorkerFailed
+from tilelang_lsp.worker import WorkerFailed, WorkerStopped
 
 URI, PATH = "file:///kernel.py", "/kernel.py"
 TEXT = kernel_text(in_launch("s = T.alloc_shared((4,), 'int8')\nT.copy(missing, C)"))
@@ -26,14 +29,14 @@ class Analyser:
         self.go = asyncio.Event()
         self.go.set()
         self.started = asyncio.Event()
-        self.failing = False
+        self.fails: WorkerFailed | None = None
 
     async def analyse(self, text: str, path: str, options: Options) -> Reading:
         self.texts.append(text)
         self.started.set()
         await self.go.wait()
-        if self.failing:
-            raise WorkerFailed("told to")
+        if self.fails is not None:
+            raise self.fails
         return analysis.Analyser().analyse(text, path, options)
 
 
@@ -138,18 +141,51 @@ def test_nothing_is_refreshed_when_hints_moved_as_foreseen() -> None:
     assert run(story).refreshes == 1
 
 
-def test_a_failed_worker_leaves_what_was_known() -> None:
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (WorkerFailed("killed", 20.0), "this file took longer than 20 s to analyse"),
+        (WorkerFailed("ended"), "the process that analyses this file ended without an answer"),
+    ],
+)
+def test_a_text_that_is_not_analysed_says_so_until_one_is(
+    error: WorkerFailed, message: str
+) -> None:
     async def story(editor: Editor) -> None:
         await opened(editor)
-        editor.analyser.failing = True
-        editor.documents.change(URI, 2, TEXT + "#")
-        await editor.documents.current(URI)
-        assert editor.hint_lines() == [LINE]
-        editor.analyser.failing = False
-        editor.documents.change(URI, 3, TEXT)
-        await editor.documents.current(URI)
+        editor.analyser.fails = error
+        for version in (2, 3):
+            editor.documents.change(URI, version, TEXT + "#" * version)
+            await editor.documents.current(URI)
+            assert editor.hint_lines() == [LINE]
+        said = editor.documents.open_files[URI].shown[0]
+        assert (said.message, said.span) == (message, Span(PATH, 1, 1, 1, 1))
+        editor.analyser.fails = None
+        broken = TEXT.replace("import tilelang\n", "import (\n")
+        for version, text in ((4, f"{broken}###"), (5, TEXT)):
+            editor.documents.change(URI, version, text)
+            await editor.documents.current(URI)
 
-    assert [version for version, _ in run(story).published] == [1, 3]
+    assert run(story).published == [
+        (1, ("TL110",)), (2, ("TL902", "TL110")), (3, ("TL902", "TL110")), (4, ("TL101", "TL110")),
+        (5, ("TL110",)),
+    ]  # fmt: skip
+
+
+def test_a_text_that_is_no_kernels_file_never_says_so() -> None:
+    async def story(editor: Editor) -> None:
+        editor.analyser.fails = WorkerFailed("killed", 20.0)
+        await opened(editor, "print(1)\n")
+
+    assert run(story).published == []
+
+
+def test_a_server_that_shuts_down_says_nothing_more() -> None:
+    async def story(editor: Editor) -> None:
+        editor.analyser.fails = WorkerStopped()
+        await opened(editor)
+
+    assert run(story).published == []
 
 
 def test_a_closed_document_is_forgotten() -> None:

@@ -21,7 +21,7 @@ from tilelang_lsp.analysis import analyse
 from tilelang_lsp.catalogue import read_catalogue
 from tilelang_lsp.model import NOMINAL
 from tilelang_lsp.options import Options
-from tilelang_lsp.worker import Worker, WorkerFailed
+from tilelang_lsp.worker import Worker, WorkerFailed, WorkerStopped
 
 TEXT = kernel_text(in_launch("T.copy(missing, C)"))
 
@@ -56,8 +56,9 @@ def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     # A timeout so short that the process is still starting.
     monkeypatch.setattr("tilelang_lsp.worker.LONGEST_START_SECONDS", 0.0)
     worker = Worker(timeout=0.001)
-    with pytest.raises(WorkerFailed, match="took too long"):
+    with pytest.raises(WorkerFailed, match="took too long") as failed:
         asyncio.run(worker.analyse(TEXT, "k.py", Options()))
+    assert failed.value.after == 0.001
     worker.stop()
 
 
@@ -218,8 +219,25 @@ def test_it_is_stopped_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
             assert process.poll() is not None
             with pytest.raises((WorkerFailed, asyncio.CancelledError)):
                 await asked
-            with pytest.raises(WorkerFailed):
+            with pytest.raises(WorkerStopped):
                 await worker.catalogue()
             assert worker._process is None or worker._process.poll() is not None
+
+    asyncio.run(story())
+
+
+def test_what_ends_with_the_server_is_no_failure_of_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tilelang_lsp.worker._SERVE", "sys.stdin.read()")
+
+    async def story() -> None:
+        worker = Worker()
+        asked = asyncio.ensure_future(worker.analyse(TEXT, "k.py", Options()))
+        while worker._process is None:
+            await asyncio.sleep(0.001)
+        worker.stop()
+        with pytest.raises((WorkerStopped, asyncio.CancelledError)):
+            await asked
 
     asyncio.run(story())
