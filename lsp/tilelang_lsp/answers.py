@@ -12,11 +12,11 @@ from tilelang_lsp.convert import Converter
 from tilelang_lsp.features import call_hierarchy, semantic_tokens
 from tilelang_lsp.features.code_actions import Action
 from tilelang_lsp.features.code_lenses import Lens
-from tilelang_lsp.features.completion import Completion
 from tilelang_lsp.features.diagnostics import EditorDiagnostic
 from tilelang_lsp.features.document_links import Link
 from tilelang_lsp.features.folding import Fold
 from tilelang_lsp.features.hover import Hover
+from tilelang_lsp.features.proposal import Completion
 from tilelang_lsp.features.rename import Renameable, Renaming
 from tilelang_lsp.features.selection_ranges import Nested
 from tilelang_lsp.features.semantic_tokens import Token
@@ -64,6 +64,7 @@ _KINDS = {
     "value": lsp.CompletionItemKind.Value,
     "call": lsp.CompletionItemKind.Function,
     "module": lsp.CompletionItemKind.Module,
+    "class": lsp.CompletionItemKind.Class,
     "constant": lsp.CompletionItemKind.Constant,
     "buffer": lsp.CompletionItemKind.Variable,
     "parameter": lsp.CompletionItemKind.Variable,

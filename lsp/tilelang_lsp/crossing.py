@@ -10,11 +10,13 @@ workspace defines ends the chain.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.module_files import PACKAGE
 from tilelang_lsp.names import Binding, Chain, Mention, NamedCall, Names, Origin, covers, place
 from tilelang_lsp.workspace import Workspace, read_names
 
@@ -96,6 +98,47 @@ class Crossing:
                 if covers(span, line, column):
                     return Found(span, name, self._first(self.starred(names, name)))
         return None
+
+    def named(self, dotted: str, line: int) -> Meaning | None:
+        """What `name` or `module.name` stands for, written on a line that may not be read yet."""
+        names = self.names(self.path)
+        if names is None:
+            return None
+        root, *parts = dotted.split(".")
+        around = [s for s in names.scopes if s.kind != "class" and s.lines[0] <= line <= s.lines[1]]
+        scope = max(around, key=lambda s: s.start, default=names.module)
+        binding = scope.find(root)
+        found: list[Meaning] = [] if binding is None else [binding]
+        if binding is None or binding.scope is names.module:
+            found += self.starred(names, root)
+        return next(iter(self._first(self._members(found, parts))[-1:]), None)
+
+    def members(self, module: ModuleFile) -> Iterator[tuple[str, Meaning]]:
+        """The names of a module that others may use, with what they stand for in the end."""
+        names = self.names(module.path)
+        found = {} if names is None else dict.fromkeys(names.module.bindings)
+        for star in names.stars if names is not None else ():
+            file = self.workspace.modules.find(star.module, star.level, module.path)
+            other = None if file is None or file == module.path else self.names(file)
+            found.update(
+                (n, None)
+                for n in (other.module.bindings if other else ())
+                if other is not None and other.gives(n)
+            )
+        found.update((n, None) for n in self._submodules(module.path))
+        for name in found:
+            meant = self.member(module.path, name)
+            if meant is not None and not name.startswith("_"):
+                yield name, self.chain(meant)[-1]
+
+    def _submodules(self, path: str) -> Iterator[str]:
+        folder, package = os.path.split(path)
+        for file in self.workspace.files() if package == PACKAGE else ():
+            above, name = os.path.split(file)
+            if name == PACKAGE:
+                above, name = os.path.split(above)
+            if above == folder and name.removesuffix(".py").isidentifier():
+                yield name.removesuffix(".py")
 
     def chain(self, meaning: Meaning) -> tuple[Meaning, ...]:
         """A meaning and what its import leads to, one step after another."""
@@ -204,7 +247,11 @@ class Crossing:
         found: list[Meaning] = [] if binding is None else [binding]
         if binding is None or binding.scope is names.module:
             found += self.starred(names, chain.name)
-        for part in chain.names[: number + 1]:
+        return self._members(found, chain.names[: number + 1])
+
+    def _members(self, found: list[Meaning], parts: Iterable[str]) -> list[Meaning]:
+        """What `.a.b` of modules may be."""
+        for part in parts:
             modules = [m for one in found for m in self.all_of(one).values()
                        if isinstance(m, ModuleFile)]  # fmt: skip
             members = (self.member(module.path, part) for module in modules)

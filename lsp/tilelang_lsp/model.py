@@ -16,6 +16,7 @@ from tilelang_diagnostics import Diagnostic, Span
 SymbolKind = Literal[
     "parameter", "buffer", "variable", "loop", "block", "constant", "dim", "function", "unknown"
 ]
+MODULES = ("StaticModule", "ImportedModule")  # what the front end has for them
 OutlineKind = Literal["kernel", "function", "macro", "class", "buffer", "parameter"]
 # What a kernel is looked into for where no target is set (`tilelang.layouts.machine`).
 NOMINAL = "cuda:sm_80"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
@@ -19,27 +18,14 @@ from tilelang_lsp.features.argument_values import (
     values_of,
 )
 from tilelang_lsp.features.base import Feature, Request
+from tilelang_lsp.features.functions import called, functions_around
+from tilelang_lsp.features.proposal import Completion
 from tilelang_lsp.features.snippets import SNIPPETS, Snippet, without_places
 from tilelang_lsp.features.wanted_buffers import wants
 from tilelang_lsp.features.words import words
+from tilelang_lsp.features.workspace_names import import_from, members_of, top_names
 from tilelang_lsp.markdown import code, doc_markdown
-from tilelang_lsp.model import Entry, Symbol
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One proposal. `kind` is an entry's or a symbol's kind, or "keyword"; `text` is inserted, and
-    `edits` are made elsewhere. `entry` is the name whose documentation it has."""
-
-    label: str
-    kind: str
-    detail: str = ""
-    markdown: str = ""
-    text: str = ""
-    order: int = 0  # lower comes first
-    edits: tuple[Edit, ...] = ()
-    deprecated: bool = False
-    entry: str = ""
+from tilelang_lsp.model import MODULES, Entry, Symbol
 
 
 def complete(request: Request) -> tuple[Completion, ...]:
@@ -56,14 +42,19 @@ def complete(request: Request) -> tuple[Completion, ...]:
         entries = (e for e in request.catalogue.names() if not _is_vector(e, typing.prefix))
         return tuple(_entry(e, wanted) for e in entries)
     if typing.root and f"{typing.root}.language" in request.analysis.aliases:
-        names = request.catalogue.package.values()
-        return tuple(_entry(e, ("meta",), "tilelang.") for e in names)
+        package = request.catalogue.package.values()
+        return tuple(_entry(e, ("meta",), "tilelang.") for e in package)
     if typing.root:
-        return tuple(_members(request, typing.root))
+        return (*_members(request, typing.root), *members_of(request, typing.root))
+    imported = import_from(request)
+    if imported is not None:
+        return imported
     keywords = () if call is None or call.keyword else tuple(_keywords(request, call))
     values = () if call is None else tuple(_values(request, call))
     patterns = tuple(_snippets(request)) if call is None else ()
-    return (*values, *keywords, *_names(request, call), *patterns)
+    names = tuple(_names(request, call))
+    ours = top_names(request, {c.label for c in names})
+    return (*values, *keywords, *names, *ours, *patterns)
 
 
 FEATURE = Feature("textDocument/completion", complete, "newest")
@@ -128,7 +119,7 @@ def _members(request: Request, root: str) -> Iterator[Completion]:
             about = doc_markdown(entry.doc) if entry is not None else ""
             yield Completion(name, "constant", "warp policy", about)
         return
-    around = ("<module>", *request.analysis.functions_around(request.line))
+    around = functions_around(request)
     for symbol in request.analysis.symbols:
         if symbol.name == root and symbol.function in around and symbol.detail.startswith("("):
             yield from (Completion(name, "constant", about) for name, about in _MEMBERS)
@@ -188,7 +179,7 @@ def _is_vector(entry: Entry, prefix: str) -> bool:
 
 
 def _keywords(request: Request, call: OpenCall) -> Iterator[Completion]:
-    entry = request.catalogue.find(request.analysis, call.name)
+    entry = called(request, call.name)
     for position, parameter in enumerate(entry.parameters or () if entry else ()):
         taken = parameter.name in call.given or position < call.argument
         if parameter.keyword and not taken:
@@ -198,13 +189,16 @@ def _keywords(request: Request, call: OpenCall) -> Iterator[Completion]:
 
 def _names(request: Request, call: OpenCall | None) -> Iterator[Completion]:
     """Names bound above the cursor in the functions around it, what fits the argument first."""
-    around = ("<module>", *request.analysis.functions_around(request.line))
+    around = functions_around(request)
     fits = wants(request, call)
     seen: set[str] = set()
     for symbol in reversed(request.analysis.symbols):
         visible = symbol.function in around and symbol.span.line < request.line
         if visible and symbol.detail and symbol.name not in seen:
             seen.add(symbol.name)
+            if symbol.detail in ("module", *MODULES):
+                yield Completion(symbol.name, "module", "module")
+                continue
             about = "\n\n".join((code(_typed(symbol)), *symbol.notes))
             yield Completion(symbol.name, symbol.kind, symbol.detail, about, "", fits(symbol))
 

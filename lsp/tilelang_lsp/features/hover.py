@@ -11,16 +11,14 @@ from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.crossing import ModuleFile
 from tilelang_lsp.cursor import call_at, name_at
-from tilelang_lsp.definitions import first_line
 from tilelang_lsp.describe_budget import assumed_page, budget_page, stand_in_text
 from tilelang_lsp.features.base import Feature, Request
+from tilelang_lsp.features.functions import called, declared
 from tilelang_lsp.features.navigation import crossing
 from tilelang_lsp.insights import keys_of
 from tilelang_lsp.markdown import code, doc_markdown, entry_markdown
-from tilelang_lsp.model import Analysis, Fact, Insight, Kernel, Symbol
+from tilelang_lsp.model import MODULES, Analysis, Fact, Insight, Kernel, Symbol
 from tilelang_lsp.recovery import recover
-
-_MODULES = ("StaticModule", "ImportedModule")  # what the front end has for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def hover(request: Request) -> Hover | None:
     if argument:
         return Hover(argument, span)
     symbol = _declared(analysis, analysis.symbol_at(request.line, request.column))
-    if symbol is None or symbol.kind == "function" or symbol.detail in _MODULES:
+    if symbol is None or symbol.kind == "function" or symbol.detail in MODULES:
         said = _defined(request)
         return Hover(said, span) if said else None
     if symbol.detail or symbol.notes:
@@ -66,7 +64,7 @@ def _argument(request: Request, name: str) -> str:
     if not re.match(r"\w*\s*=(?!=)", line[request.column - 1 :]):
         return ""
     call = call_at(request.text, request.line, request.column)
-    entry = None if call is None else request.catalogue.find(request.analysis, call.name)
+    entry = None if call is None else called(request, call.name)
     found = [p for p in (entry.parameters or () if entry else ()) if p.name == name and p.keyword]
     if not found or entry is None:
         return ""
@@ -88,30 +86,26 @@ def _declared(analysis: Analysis, symbol: Symbol | None) -> Symbol | None:
 
 
 def _defined(request: Request) -> str:
-    """The header and the documentation of a function or a module, in whichever file it is."""
+    """What a function, class, constant or module says of itself, in whichever file it is."""
     across = crossing(request)
     found = across.at(request.line, request.column)
     end = None if found is None else found.end
     if end is None or (not request.workspace.exists(end.path) and end.path != across.path):
         return ""
-    readable = recover(across.text(end.path))
-    if readable is None:
-        return ""
     if isinstance(end, ModuleFile):
         name = os.path.basename(end.path).removesuffix(".py")
-        return _with_doc(code(f"module {name}"), readable.tree)
-    for node in ast.walk(readable.tree):
-        if (isinstance(node, ast.FunctionDef) and node.name == end.name and end.whole is not None
-                and first_line(node) == end.whole.line):  # fmt: skip
-            here = end.path == across.path
-            origin = "" if here else f"  # of {os.path.basename(end.path)}"
-            return _with_doc(code(f"def {node.name}({ast.unparse(node.args)}){origin}"), node)
-    return ""
+        readable = recover(across.text(end.path))
+        doc = None if readable is None else ast.get_docstring(readable.tree)
+        return _with_doc(f"module {name}", doc or "")
+    said = declared(across, end)
+    if said is None or (end.scope.kind != "module" and end.whole is None):
+        return ""
+    origin = "" if end.path == across.path else f"  # of {os.path.basename(end.path)}"
+    return _with_doc(f"{said.header}{origin}", said.entry.doc)
 
 
-def _with_doc(header: str, node: ast.FunctionDef | ast.Module) -> str:
-    doc = ast.get_docstring(node)
-    return "\n\n".join((header, *([doc_markdown(doc)] if doc else [])))
+def _with_doc(header: str, doc: str) -> str:
+    return "\n\n".join((code(header), *([doc_markdown(doc)] if doc else [])))
 
 
 FEATURE = Feature("textDocument/hover", hover, "current")

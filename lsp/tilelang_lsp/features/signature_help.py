@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilelang_lsp.cursor import OpenCall, call_at
 from tilelang_lsp.features.base import Feature, Request
+from tilelang_lsp.features.functions import called
 from tilelang_lsp.markdown import doc_markdown
 from tilelang_lsp.model import Entry
 
@@ -21,14 +22,13 @@ class SignatureHelp:
 
 
 def signature_help(request: Request) -> SignatureHelp | None:
-    """The signature of the innermost call of the language around the position."""
+    """The signature of the innermost call around the position."""
     call = call_at(request.text, request.line, request.column)
-    entry = None if call is None else request.catalogue.find(request.analysis, call.name)
+    entry = None if call is None else called(request, call.name)
     if call is None or entry is None or entry.parameters is None:
         return None
-    root = call.name.rpartition(".")[0]
-    label = f"{root}.{entry.signature}" if root else entry.signature
     texts = tuple(p.text for p in entry.parameters)
+    label = f"{call.name}({', '.join(texts)})"
     return SignatureHelp(label, doc_markdown(entry.doc), texts, _active(entry, call))
 
 
