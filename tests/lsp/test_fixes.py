@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from tests.complaints.cases import CASES
-from tests.lsp.asking import PATH, request_for
+from tests.lsp.asking import PATH, in_launch, request_for
 from tests.support.markers import kernel_text
 from tilelang_diagnostics import CATALOGUE, Applicability, Diagnostic, apply_edits, page
 from tilelang_lsp.analysis import analyse
@@ -123,3 +123,94 @@ def test_a_warning_can_be_switched_off(where: str) -> None:
 def test_a_project_that_ignores_a_rule(before: str, after: str | None) -> None:
     edit = in_the_project(before, "pyproject.toml", "never-read")
     assert (None if edit is None else apply_edits(before, (edit,))) == after
+
+
+def fixed(text: str, code: str, number: int = 0) -> str:
+    """The text after a fix of its only finding of a code."""
+    analysis = analyse(text, PATH, Options())
+    (found,) = found_of(analysis, code)
+    offered = fixes_of(request_for(analysis), found)
+    if not offered:
+        return "no fix"
+    after = apply_edits(text, offered[number].edits)
+    assert not found_of(analyse(after, PATH, Options()), code)
+    return after
+
+
+def product(call: str, a: str = "(64, 32)", b: str = "(64, 32)", c: str = "(64, 64)") -> str:
+    return kernel_text(
+        in_launch(f"""
+        a = T.alloc_shared({a}, "float16")
+        b = T.alloc_shared({b}, "float16")
+        c = T.alloc_fragment({c}, "float32")
+        T.clear(a)
+        T.clear(b)
+        T.clear(c)
+        {call}
+        T.copy(c, C)
+    """)
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "after", "shapes"),
+    [
+        ("T.gemm(a, b, c)", "T.gemm(a, b, c, transpose_B=True)", {}),
+        ("T.gemm(a, b, c,)", "T.gemm(a, b, c, transpose_B=True,)", {}),
+        ("T.gemm(a, b, c, transpose_B=False)", "T.gemm(a, b, c, transpose_B=True)", {}),
+        ("T.gemm(a, b, c, True, True)", "T.gemm(a, b, c, False, True)", {}),
+        ("T.gemm(A=a, B=b, C=c)", "no fix", {}),
+        (
+            "T.gemm(a, b, c, policy=T.GemmWarpPolicy.FullRow)",
+            "T.gemm(a, b, c, policy=T.GemmWarpPolicy.FullRow, transpose_B=True)",
+            {},
+        ),
+        ("T.gemm(a, b, c)", "T.gemm(b, a, c)", {"a": "(32, 16)", "c": "(64, 16)"}),
+        ("T.gemm(a, b[0:64, 0:32], c)", "no fix", {"a": "(32, 16)", "c": "(64, 16)"}),
+        ("T.gemm(a, b, c)", "no fix", {"b": "(16, 64)"}),
+    ],
+)
+def test_a_product_that_does_not_fit(call: str, after: str, shapes: dict[str, str]) -> None:
+    text = product(call, **shapes)
+    expected = text.replace(call, after) if after != "no fix" else after
+    assert fixed(text, "TL204") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("s = T.alloc_shared((4,), 'int8')\nT.clear(C)", "T.clear(C)"),
+        ("s = T.alloc_shared((4,), 'int8')\nT.clear(s)\nT.clear(C)", "T.clear(C)"),
+        ("T.clear(C)\ns = T.alloc_shared((128, 64), 'float16')\nT.copy(A, s)", "T.clear(C)"),
+        ("s = T.alloc_shared((4,), 'int8')", "pass"),
+        (
+            "T.clear(C)\ns = T.alloc_shared((4,), 'int32')\nfor i in T.serial(4):\n    s[i] = i",
+            "T.clear(C)",
+        ),
+        (
+            "s = T.alloc_shared((4,), 'int32')\nfor i in T.serial(4):\n    s[i] = i\n    C[i, 0] = 1",
+            "for i in T.serial(4):\n    C[i, 0] = 1",
+        ),
+        (
+            "s = T.alloc_shared((4,), 'int32')\nif n > 2:\n    T.fill(s, 3)\nT.clear(C)",
+            "if n > 2:\n    pass\nT.clear(C)",
+        ),
+        ("s = T.alloc_shared((4,), 'int8'); T.clear(C)", "no fix"),
+        (
+            "s = T.alloc_shared((4,), 'int32')\ns[0] = T.atomic_add(C[0, 0], 1, return_prev=True)",
+            "no fix",
+        ),
+    ],
+)
+def test_a_tile_that_nothing_reads_goes_with_what_writes_it(body: str, after: str) -> None:
+    wanted = after if after == "no fix" else kernel_text(in_launch(after))
+    assert fixed(kernel_text(in_launch(body)), "TL186") == wanted
+
+
+@pytest.mark.parametrize(
+    ("index", "after"),
+    [("n / 2", "n // 2"), ("(n + bx) / 2", "(n + bx) // 2"), ("n / (2 + 2)", "n // (2 + 2)")],
+)
+def test_a_division_keeps_its_brackets(index: str, after: str) -> None:
+    text = kernel_text(in_launch("C[{}, 0] = 1"))
+    assert fixed(text.format(index), "TL232") == text.format(after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -21,9 +21,10 @@ from tilelang.language.operands import (
 )
 from tilelang.program import arith, operators
 from tilelang.program.buffer import Dim, Region
-from tilelang.program.context import argument_span, reject, warn
+from tilelang.program.context import active_trace, argument_span, reject, warn
 from tilelang.program.expr import BOOL, Expr, Load
 from tilelang.program.text import expr_text
+from tilelang_diagnostics import Edit, Fix, Span
 
 TENSOR_MEMORY = ("shared.tmem",)
 INPUT_SCOPES = (*SHARED, *FRAGMENT, "local", *TENSOR_MEMORY)
@@ -128,14 +129,14 @@ def check_scopes(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
 
 
 def _refuse_k(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
+    advice, fixes = _fitting(function, a, b, c)
     reject(
         "TL204",
         f"`T.{function}`: K is {expr_text(a.columns)} in `{a.name}` {_stored(a)} "
         f"and {expr_text(b.rows)} in `{b.name}` {_stored(b)}",
         labels=declared(a.region, b.region, c.region),
-        help=_swap_advice(function, a, b, c)
-        or _transpose_advice(a, b, c)
-        or "the two K extents must be equal",
+        help=advice or "the two K extents must be equal",
+        fixes=fixes,
     )
 
 
@@ -150,16 +151,32 @@ def check_product(function: str, a: Matrix, b: Matrix, c: Matrix) -> None:
     if not wrong:
         return
     shape = extents_text((a.rows, b.columns))
+    advice, fixes = _fitting(function, a, b, c)
     reject(
         "TL205",
         f"`T.{function}`: {' and '.join(wrong)}",
         span=c.region.span,
         label=f"the product is {shape}, `{c.name}` is {extents_text((c.rows, c.columns))}",
         labels=declared(a.region, b.region, c.region),
-        help=_swap_advice(function, a, b, c)
-        or _transpose_advice(a, b, c)
-        or f"allocate `{c.name}` with shape {shape}",
+        help=advice or f"allocate `{c.name}` with shape {shape}",
+        fixes=fixes,
     )
+
+
+def _fitting(
+    function: str, a: Matrix, b: Matrix, c: Matrix
+) -> tuple[str | None, tuple[Fix, ...]]:  # fmt: skip
+    """How the same operands would agree, and the fix that writes it so."""
+    swapped = _swap_advice(function, a, b, c)
+    if swapped is not None:
+        return swapped, _swap(a, b)
+    flags = _flags(a, b, c)
+    if not flags:
+        return None, ()
+    written = " and ".join(f"`{name}={value}`" for name, value in flags)
+    edits = [_flag_edit(name, value) for name, value in flags]
+    fix = Fix(f"write {written}", tuple(e for e in edits if e is not None))
+    return f"the extents agree with {written}", () if None in edits else (fix,)
 
 
 def _swap_advice(function: str, a: Matrix, b: Matrix, c: Matrix) -> str | None:
@@ -177,8 +194,42 @@ def _swap_advice(function: str, a: Matrix, b: Matrix, c: Matrix) -> str | None:
     return f"the operands fit in the other order: `T.{function}({b.name}, {a.name}, {c.name})`"
 
 
-def _transpose_advice(a: Matrix, b: Matrix, c: Matrix) -> str | None:
-    """Which flag, flipped, makes all three extents agree."""
+def _swap(a: Matrix, b: Matrix) -> tuple[Fix, ...]:
+    """The two operands exchanged, where each is written as the name of its buffer."""
+    trace = active_trace()
+    places = [argument_span(m.role) for m in (a, b)]
+    if trace is None or trace.calls or not all(
+        place is not None and place.end_column - place.column == len(m.name)
+        for place, m in zip(places, (a, b), strict=True)
+    ):  # fmt: skip
+        return ()
+    edits = [Edit(place, m.name) for place, m in zip(places, (b, a), strict=True) if place]
+    return (Fix(f"exchange `{a.name}` and `{b.name}`", tuple(edits)),)
+
+
+def _flag_edit(name: str, value: bool) -> Edit | None:
+    """An argument of the call in progress changed, or added after the last."""
+    trace = active_trace()
+    site = None if trace is None else trace.call_site
+    if site is None or not site.positional:
+        return None
+    given = dict(site.keywords).get(name)
+    place = site.names.index(name) if name in site.names else None
+    if given is None and place is not None and place < len(site.positional):
+        given = site.positional[place]
+    if given is not None:
+        return Edit(given, str(value))
+    last = max((*site.positional, *(span for _, span in site.keywords)), key=_end)
+    end = replace(last, line=last.end_line, column=last.end_column)
+    return Edit(end, f", {name}={value}")
+
+
+def _end(span: Span) -> tuple[int, int]:
+    return span.end_line, span.end_column
+
+
+def _flags(a: Matrix, b: Matrix, c: Matrix) -> tuple[tuple[str, bool], ...]:
+    """Which flags, flipped, make all three extents agree."""
     for flip_a, flip_b in ((False, True), (True, False), (True, True)):
         left = Matrix("A", a.region, a.transposed != flip_a)
         right = Matrix("B", b.region, b.transposed != flip_b)
@@ -188,13 +239,12 @@ def _transpose_advice(a: Matrix, b: Matrix, c: Matrix) -> str | None:
             and arith.same(right.columns, c.columns)
         )
         if fits:
-            flags = [
-                f"`transpose_{m.role}={m.transposed}`"
+            return tuple(
+                (f"transpose_{m.role}", bool(m.transposed))
                 for m, flip in ((left, flip_a), (right, flip_b))
                 if flip
-            ]
-            return f"the extents agree with {' and '.join(flags)}"
-    return None
+            )
+    return ()
 
 
 def _stored(operand: Matrix) -> str:

@@ -16,6 +16,7 @@ from typing import Final
 from tilelang_diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.features.base import Request
+from tilelang_lsp.features.unused_tiles import without_tile
 from tilelang_lsp.recovery import recover
 
 
@@ -138,16 +139,15 @@ def _compared(place: _Place) -> Iterator[Fix]:
 
 
 def _unused(place: _Place) -> Iterator[Fix]:
-    """A tile that is only written: its allocation and the statements that write it go."""
+    """A tile that is only written goes, with what writes it. Never on its own: who has written the
+    allocation may be about to write the rest."""
     name = place.named()
     bound = place.binding(name)
-    uses = [
-        node for node in ast.walk(place.tree)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-    ]  # fmt: skip
-    if bound is not None and not uses and (bound.end_lineno or 0) < len(place.lines):
-        span = Span(place.span.file, bound.lineno, 1, (bound.end_lineno or 0) + 1, 1)
-        yield from _fix(f"remove `{name}`", Edit(span, ""))
+    if bound is None:
+        return
+    edits = without_tile(place.tree, place.lines, bound, name, place.span.file)
+    more = " and what writes it" if len(edits) > 1 else ""
+    yield from _fix(f"remove `{name}`{more}", *edits)
 
 
 def _cleared(place: _Place) -> Iterator[Fix]:
@@ -167,9 +167,21 @@ def _divided(place: _Place) -> Iterator[Fix]:
         whole = _span(node, place)
         if whole != place.span or left is None or right is None:
             continue
-        yield from _fix("write `//`", Edit(whole, f"{left} // {right}"))
+        yield from _fix("write `//`", _operator(place, node))
         call = f"{place.alias}.truncdiv({left}, {right})"
         yield from _fix(f"write {call}", Edit(whole, call))
+
+
+def _operator(place: _Place, node: ast.BinOp) -> Edit | None:
+    """The `/` between two operands, which may stand in brackets, doubled."""
+    line = node.left.end_lineno or node.left.lineno
+    if line != node.right.lineno:
+        return None
+    row = place.lines[line - 1]
+    start = _column(place.lines, line, node.left.end_col_offset or 0)
+    end = _column(place.lines, line, node.right.col_offset)
+    found = row.find("/", start - 1, end - 1)
+    return None if found < 0 else Edit(place.at(line, found + 1, found + 2), "//")
 
 
 def _span(node: ast.expr, place: _Place) -> Span:
