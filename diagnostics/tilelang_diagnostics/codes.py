@@ -445,6 +445,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, RuntimeError),
     Code("TL736", "missing-proxy-fence", "an engine that uses what was written without a fence",
          _ERROR, RuntimeError),
+    Code("TL737", "unneeded-ignore", "a comment that switches off what is not found there",
+         Severity.HINT, ValueError),
     # Toolchain and environment.
     Code("TL801", "tvm-missing", "apache-tvm is missing or of the wrong version",
          _ERROR, ImportError),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,9 +20,11 @@ from tilelang.language.source import SourceFile
 from tilelang.language.unparsable import PARSE_ERRORS, refused_by_python
 from tilelang_diagnostics import Diagnostic, Span, diagnose
 from tilelang_lint.imports import own_findings
+from tilelang_lint.open_sizes import open_names
 from tilelang_lint.rules import RULES, Rule, Subject
 from tilelang_lint.selection import Selection
 from tilelang_lint.suppressions import suppressions_in
+from tilelang_lint.unneeded import unneeded
 
 INTERNAL = "TL900"
 
@@ -60,7 +62,32 @@ def lint_text(
     found = _with_refused(subject, found)
     if modules is not None:
         found = list(own_findings(found, path, modules.text))
-    return settings.selection.keep(without_suppressed(found, text, path))
+    return shown(found, text, path, settings.selection, _closed(subject))
+
+
+def shown(
+    found: Sequence[Diagnostic], text: str, path: str, selection: Selection,
+    kernels: Iterable[tuple[int, int]],
+) -> tuple[Diagnostic, ...]:  # fmt: skip
+    """What is wanted of all that was found in a text, and the comments that hide nothing of it.
+
+    `kernels` are the lines of definitions that hold kernels of which every size is known.
+    """
+    more = unneeded(text, path, found, kernels, selection)
+    return selection.keep(without_suppressed((*found, *more), text, path))
+
+
+def _closed(subject: Subject) -> Iterator[tuple[int, int]]:
+    """The lines of the definitions whose kernels have no open sizes."""
+    try:
+        body = ast.parse(subject.text).body
+    except PARSE_ERRORS:
+        return
+    for node in body:
+        first, last = node.lineno, node.end_lineno or node.lineno
+        held = [p for p in subject.kernels if first <= p.definition.span.line <= last]
+        if held and not any(open_names(parsed) for parsed in held):
+            yield min((d.lineno for d in getattr(node, "decorator_list", ())), default=first), last
 
 
 def _with_refused(subject: Subject, found: list[Diagnostic]) -> list[Diagnostic]:

@@ -17,6 +17,7 @@ from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.comments import DIRECTIVES, comments
 from tilelang_lint.selection import selector_problem
 from tilelang_lint.settings import COMMENT
+from tilelang_lint.unneeded import unknown_selectors
 
 _SETTING, _TARGET = "TL725", "TL403"
 _OF_PROJECT = ("target", "targets", "set", "lint", "lsp")
@@ -77,7 +78,7 @@ def comment_findings(text: str, file: str, hints: Check | None = None) -> tuple[
             Diagnostic(p.code, Severity.WARNING, p.message, span, help=p.help or None)
             for p in problems
         ]
-    return tuple(found)
+    return (*found, *unknown_selectors(text, file))
 
 
 def _project(table: object, editors: Check | None) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ is the reason, for people.
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,12 +31,26 @@ _LAYOUT_TOKENS = frozenset({tokenize.NL, tokenize.INDENT, tokenize.DEDENT, token
 
 
 @dataclass(frozen=True, slots=True)
+class Selector:
+    """A code, name or group as a comment says it, and where (1-based, in code points)."""
+
+    text: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class Suppression:
     """Lines `first` to `last` give none of the selected findings."""
 
     first: int
     last: int
-    selectors: tuple[str, ...]
+    selectors: tuple[Selector, ...]
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether it is for all of a file."""
+        return self.last == _LAST_LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +61,27 @@ class Suppressions:
 
     def covers(self, diagnostic: Diagnostic, path: str) -> bool:
         """Whether a comment of this file switches `diagnostic` off. Our own failures stay."""
+        return next(self.covering(diagnostic, path), None) is not None
+
+    def covering(self, diagnostic: Diagnostic, path: str) -> Iterator[Selector]:
+        """What in the comments switches `diagnostic` off."""
         span = diagnostic.span
         if span is None or span.file != path or diagnostic.is_internal:
-            return False
-        return any(
-            entry.first <= span.line <= entry.last
-            and any(matches(s, diagnostic.code) for s in entry.selectors)
-            for entry in self.entries
-        )
+            return
+        for entry in self.entries:
+            if entry.first <= span.line <= entry.last:
+                yield from (s for s in entry.selectors if matches(s.text, diagnostic.code))
 
 
 def suppressions_in(text: str) -> Suppressions:
     """The suppressions that comments of `text` ask for; a text that is no Python may have some."""
     entries = [
-        Suppression(1, _LAST_LINE, _names(match["selectors"]))
-        for match in comments(text, IGNORE_FILE)
+        Suppression(1, _LAST_LINE, _said(m, text.count("\n", 0, m.start()) + 1, -m.start()))
+        for m in comments(text, IGNORE_FILE)
     ]
     if not IGNORE.search(text):
         return Suppressions(tuple(entries))
-    waiting: list[tuple[str, ...]] = []  # of own-line comments whose statement is still to come
+    waiting: list[tuple[Selector, ...]] = []  # of own-line comments: their statement is to come
     for part in _parts(text):
         if part.kind == "comment":
             waiting += part.selectors
@@ -83,7 +100,7 @@ class _Part:
     kind: Literal["statement", "decorator", "comment"]
     first: int
     last: int
-    selectors: tuple[tuple[str, ...], ...]
+    selectors: tuple[tuple[Selector, ...], ...]
 
 
 def _parts(text: str) -> Iterator[_Part]:
@@ -91,11 +108,11 @@ def _parts(text: str) -> Iterator[_Part]:
     kind: Literal["statement", "decorator"] = "statement"
     first: int | None = None
     last = 1
-    found: list[tuple[str, ...]] = []
+    found: list[tuple[Selector, ...]] = []
     for token in _tokens(text):
         last = token.end[0]
         if token.type == tokenize.COMMENT:
-            selectors = _selectors(token.string)
+            selectors = _selectors(token)
             if first is not None:
                 found.append(selectors)
             else:
@@ -117,10 +134,15 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
         return
 
 
-def _selectors(comment: str) -> tuple[str, ...]:
-    match = IGNORE.search(comment)
-    return () if match is None else _names(match["selectors"])
+def _selectors(comment: tokenize.TokenInfo) -> tuple[Selector, ...]:
+    match = IGNORE.search(comment.string)
+    return () if match is None else _said(match, *comment.start)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(s.strip() for s in text.split(",") if s.strip())
+def _said(match: re.Match[str], line: int, offset: int) -> tuple[Selector, ...]:
+    """The selectors of a comment in a line; `offset` leads from places of the match to columns."""
+    start = match.start("selectors") + offset
+    return tuple(
+        Selector(word[0].strip(), line, start + word.start() + 1)
+        for word in re.finditer(r"[^,\s][^,]*", match["selectors"])
+    )

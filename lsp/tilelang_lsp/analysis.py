@@ -10,7 +10,7 @@ parses again.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -23,7 +23,7 @@ from tilelang_lint.engine import (
     internal_error,
     mentions_tilelang,
     read_kernels,
-    without_suppressed,
+    shown,
 )
 from tilelang_lint.rules import Subject
 from tilelang_lint.selection import Selection
@@ -120,7 +120,7 @@ def _head(
     selection = Selection(options.select, options.ignore)
     tops = [top for _, top in file.tops.values()]
     return Head(
-        selection.keep(without_suppressed((*problems, *found), text, file.path)),
+        shown((*problems, *found), text, file.path, selection, _closed(file)),
         tuple(node for top in tops for node in top.definitions),
         tuple(dict.fromkeys(alias for top in tops for alias in top.imports.aliases)),
         tuple(dict(pair for top in tops for pair in top.imports.imported).items()),
@@ -130,6 +130,14 @@ def _head(
             for name in file.parts
         ),
     )
+
+
+def _closed(file: File) -> Iterator[tuple[int, int]]:
+    """The lines of the definitions whose kernels have no open sizes."""
+    for owner, placed in file.parts.items():
+        kernels = placed.what.kernels
+        if kernels and not any(kernel.open_names for kernel in kernels):
+            yield file.statements.range(owner)
 
 
 def _lies_in(span: Span | None, ranges: Iterable[tuple[int, int]]) -> bool:

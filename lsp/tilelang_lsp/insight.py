@@ -28,12 +28,13 @@ from tilelang.target import Target, is_auto, parse_target
 from tilelang_diagnostics import CompileError, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.engine import read_kernels, without_suppressed
+from tilelang_lint.open_sizes import open_names
 from tilelang_lsp.facts import program_facts
 from tilelang_lsp.followed import modules_of, own_findings
 from tilelang_lsp.layout_text import entry_text, short_layout, shorter_layout
 from tilelang_lsp.model import Budget, Fact, Insight, Share
 from tilelang_lsp.options import Options
-from tilelang_lsp.parsed import open_names, owner_at
+from tilelang_lsp.parsed import owner_at
 from tilelang_lsp.reasons import why_not_lowered
 from tilelang_lsp.recovery import recover
 from tilelang_lsp.stand_in import stand_in

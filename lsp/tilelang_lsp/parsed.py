@@ -8,16 +8,14 @@ from collections.abc import Iterable, Iterator
 from tilelang.language.frame import FrameEnvironment
 from tilelang.language.frontend import Parsed
 from tilelang.language.symbols import SymbolTable
-from tilelang.program.expr import Expr, Var, walk
-from tilelang.program.stmt import Function, walk_statements
 from tilelang.program.stmt import Launch as LaunchStatement
+from tilelang.program.stmt import walk_statements
 from tilelang.program.text import expr_text
 from tilelang_diagnostics import Span
+from tilelang_lint.open_sizes import open_names
 from tilelang_lsp import describe
 from tilelang_lsp.assembly import merged
 from tilelang_lsp.model import Kernel, Launch, Symbol
-
-OPEN = ("const", "symbol")
 
 
 def kernel_of(parsed: Parsed, owner: str) -> Kernel:
@@ -39,26 +37,6 @@ def owner_at(tree: ast.Module, line: int) -> str | None:
         if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
             return node.name
     return None
-
-
-def open_names(parsed: Parsed) -> tuple[str, ...]:
-    """Names that a kernel's sizes hang on and nothing gives a value to."""
-    if parsed.function is None:
-        return ()
-    found: dict[str, None] = {}
-    for expr in _sizes(parsed.function):
-        found.update({v.name: None for v in walk(expr) if isinstance(v, Var) and v.kind in OPEN})
-    return tuple(found)
-
-
-def _sizes(function: Function) -> Iterator[Expr]:
-    for param in (*function.params, *function.outputs):
-        yield from (d for d in getattr(param, "shape", ()) if isinstance(d, Expr))
-    for stmt in walk_statements(function.body):
-        if isinstance(stmt, LaunchStatement):
-            yield from (extent for _, extent in (*stmt.blocks, *stmt.threads))
-        buffer = getattr(stmt, "buffer", None)
-        yield from (d for d in getattr(buffer, "shape", ()) if isinstance(d, Expr))
 
 
 def _launch(launch: LaunchStatement) -> Launch:

@@ -137,7 +137,8 @@ class TilelangServer(LanguageServer):
         return Request(
             document.text, document.reading, await self.catalogue(), line, column, end_line,
             end_column, document.hints, convert.include_declaration(params), document.insights,
-            self.options_of(document.path, document.text), document.shown,
+            self.options_of(document.path, document.text),
+            (*comment_findings(document.text, document.path), *document.shown),
             getattr(params, "new_name", ""), converter.uri,
             tuple(converter.position(place) for place in places), self.linked.workspace,
             convert.kinds_asked_for(params), self.projects.text(document.path),

@@ -140,6 +140,10 @@ FILES: dict[str, dict[str, str]] = {
         "fixed.py": EDITED_IR,
         "edited.py": EDITED_IR.replace("# after emit\n", ""),
     },
+    "TL737": {
+        "fixed.py": SCALE,
+        "scale.py": SCALE.replace("A, c)", "A, c)  # tilelang: ignore[unused-buffer]"),
+    },
     "TL191": {
         "scale.py": SCALE,
         "fixed.py": EDITED_IR,

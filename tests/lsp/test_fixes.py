@@ -16,6 +16,7 @@ from tests.support.markers import kernel_text
 from tilelang_diagnostics import CATALOGUE, Applicability, Diagnostic, apply_edits, page
 from tilelang_lsp.analysis import analyse
 from tilelang_lsp.features.code_actions import code_actions, fixes_of
+from tilelang_lsp.features.diagnostics import editor_diagnostic
 from tilelang_lsp.features.suppressions import in_the_project
 from tilelang_lsp.model import Analysis
 from tilelang_lsp.options import Options
@@ -188,7 +189,8 @@ def test_a_product_that_does_not_fit(call: str, after: str, shapes: dict[str, st
             "T.clear(C)",
         ),
         (
-            "s = T.alloc_shared((4,), 'int32')\nfor i in T.serial(4):\n    s[i] = i\n    C[i, 0] = 1",
+            "s = T.alloc_shared((4,), 'int8')\nfor i in T.serial(4):\n    s[i] = 1\n"
+            "    C[i, 0] = 1",
             "for i in T.serial(4):\n    C[i, 0] = 1",
         ),
         (
@@ -214,3 +216,17 @@ def test_a_tile_that_nothing_reads_goes_with_what_writes_it(body: str, after: st
 def test_a_division_keeps_its_brackets(index: str, after: str) -> None:
     text = kernel_text(in_launch("C[{}, 0] = 1"))
     assert fixed(text.format(index), "TL232") == text.format(after)
+
+
+def test_a_comment_too_many_is_faint_and_goes_with_a_click() -> None:
+    comment = "  # tilelang: ignore[TL186]"
+    text = kernel_text(in_launch(f"T.clear(C){comment}", grid="1"))
+    analysis = analyse(text, PATH, Options())
+    (found,) = found_of(analysis, "TL737")
+    assert editor_diagnostic(found, PATH).unnecessary
+    line = text[: text.index(comment)].count("\n") + 1
+    end = len(text.split("\n")[line - 1]) + 1
+    request = replace(request_for(analysis), line=line, end_line=line, column=1, end_column=end)
+    (action,) = [a for a in code_actions(request) if a.resolves is not None]
+    assert action.title == "remove it"
+    assert apply_edits(text, action.edits) == text.replace(comment, "")

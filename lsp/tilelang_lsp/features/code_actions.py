@@ -22,6 +22,8 @@ from tilelang_lsp.features.more_fixes import more_fixes
 from tilelang_lsp.features.suppressions import in_the_file, in_the_project, on_the_line
 
 QUICK, FIX_ALL = "quickfix", "source.fixAll.tilelang"
+# What is said of comments for us: a comment more would not switch it off.
+_OF_COMMENTS = frozenset({"TL403", "TL725", "TL737"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,8 @@ def _switches(request: Request, diagnostic: Diagnostic) -> Iterator[Action]:
     row = find_code(diagnostic.code)
     span = diagnostic.span
     if row is None or diagnostic.severity is Severity.ERROR or span is None:
+        return
+    if row.code in _OF_COMMENTS:
         return
     shown = editor_diagnostic(diagnostic, request.analysis.path)
     edit = on_the_line(request.text, diagnostic, row.name)

@@ -14,7 +14,7 @@ from tilelang_diagnostics import Diagnostic, Severity, Span
 
 DEPRECATED = frozenset({"TL118"})
 # What does nothing: an editor draws it faint.
-UNNECESSARY = frozenset({"TL149", "TL186"})
+UNNECESSARY = frozenset({"TL149", "TL186", "TL737"})
 
 
 @dataclass(frozen=True, slots=True)
