@@ -24,6 +24,7 @@ from tilelang_lsp.insights import Key, keys_of
 from tilelang_lsp.model import NOMINAL, Insight, Kernel
 from tilelang_lsp.options import Options
 from tilelang_lsp.runs import run, say, show_file
+from tilelang_lsp.smaller import advice, smaller_sizes
 from tilelang_lsp.texts import readable
 
 if TYPE_CHECKING:
@@ -118,8 +119,9 @@ def _runner(
             return None
         options = server.options_of(document.path, document.text)
         folder = str(server.runs.folder)
-        return await run(server, document, key, asked(name, document, kernel, insight, options,
-                                                      folder))  # fmt: skip
+        wanted = asked(name, document, kernel, insight, options, folder)
+        slow = advice(smaller_sizes(insight)) if name == EMULATE else ""
+        return await run(server, document, key, wanted, slow)
 
     return run_it
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 LONGEST_RUN_SECONDS = 300.0
 LONGEST_STOP_SECONDS = 5.0
+SLOW_SECONDS = 10.0  # after which a run on the emulator says how it would take less
 LONGEST_LINE = 1 << 26  # bytes of an outcome
 T = TypeVar("T")
 _WORDS = {"compile": "compiled", "emulate": "ran on the emulator", "trace": "traced"}
@@ -92,9 +93,12 @@ class Runs:
 
 
 async def run(
-    server: TilelangServer, document: Document, key: Key, asked: Asked
+    server: TilelangServer, document: Document, key: Key, asked: Asked, slow: str = ""
 ) -> dict[str, Any] | None:
-    """Run a command, show what came of it, and return it; None where it took too long."""
+    """Run a command, show what came of it, and return it; None where it took too long.
+
+    `slow` is said of one that takes long.
+    """
     place, running = (document.uri, key), server.runs.running
     if place in running:
         running[place].cancel()  # the newest click counts
@@ -103,7 +107,7 @@ async def run(
     running[place] = task
     text, digest = document.text, document.run_digest.get(key, "")
     try:
-        outcome = await _watched(server, asked)
+        outcome = await _watched(server, asked, slow)
     finally:
         if running.get(place) is task:
             del running[place]
@@ -143,16 +147,30 @@ def _keep(server: TilelangServer, document: Document, key: Key, found: _Found) -
     server.refresh_diagnostics()
 
 
-async def _watched(server: TilelangServer, asked: Asked) -> Outcome | None:
+async def _watched(server: TilelangServer, asked: Asked, slow: str) -> Outcome | None:
     """Run a command with progress, if the editor shows any; None where it took too long."""
     async with _Progress(server, f"{asked.command} {asked.kernel}") as progress:
+        advising = asyncio.ensure_future(_advise(server, asked, slow, progress))
         try:
             async with asyncio.timeout(LONGEST_RUN_SECONDS):
                 return await _in_a_process(server, asked, progress.report)
         except TimeoutError:
             text = f"{asked.command} {asked.kernel}: ended after {LONGEST_RUN_SECONDS:.0f} s"
-            say(server, text, lsp.MessageType.Warning)
+            say(server, f"{text}; {slow}" if slow else text, lsp.MessageType.Warning)
             return None
+        finally:
+            advising.cancel()
+
+
+async def _advise(server: TilelangServer, asked: Asked, slow: str, progress: _Progress) -> None:
+    """Say of a run that takes long how it would take less, where its progress is shown."""
+    if not slow:
+        return
+    await asyncio.sleep(SLOW_SECONDS)
+    if progress.is_shown:
+        progress.report(slow)
+    else:
+        say(server, f"{asked.kernel} still runs on the emulator; {slow}", lsp.MessageType.Info)
 
 
 async def _in_a_process(
