@@ -51,7 +51,15 @@ EXPECTED = (
     ("gemm", "cuda:sm_80", "copy", "`C_l` → `C`, 8 bytes", "a thread has 2 elements of a row"),
     ("gemm", "cuda:sm_80", "operand", "`B_s` by ldmatrix_x4_trans", ""),
     ("gemm", "cuda:sm_80", "pipeline", "copies 2 iterations ahead", "versions: `A_s` x 3"),
-    ("gemm", "cuda:sm_80", "barrier", "before `A_s` is written", "another thread reads `A_s`"),
+    # All that a barrier is for, in the order in which it happens.
+    ("gemm", "cuda:sm_80", "barrier", "before `A_s` is read",
+     "(another thread writes `A_s` in line 22; also `B_s`: written in line 23, then read in line "
+     "24; `A_s`: read in line 24, then written in line 22; `B_s`: read in line 24, then written in "
+     "line 23)"),
+    ("attention", "cuda:sm_80", "barrier", "before `Q_shared` is read",
+     "`O_shared`: `K_shared` read in line 75, then written in line 104)"),
+    ("attention", "cuda:sm_80", "barrier", "before `O_shared` is read",
+     " (another thread writes `O_shared` in line 104)"),
     ("gemm", "cuda:sm_80", "layout", "`A_s`", "64-byte swizzle: no bank conflicts"),
     ("gemm", "cuda:sm_90a", "gemm", "WGMMA m64n64k16", "A comes from shared memory"),
     ("gemm", "cuda:sm_90a", "copy", "`A` → `A_s` by cp.async", "not TMA: "),
@@ -65,7 +73,7 @@ EXPECTED = (
     ("attention", "cuda:sm_90a", "gemm", "WGMMA m64n64k16", "A comes from registers"),
     ("attention", "hip:gfx942", "copy", "`V` → `V_shared` through registers", ASYNC),
     ("attention", "metal:apple9", "gemm", "simdgroup_matrix 8x8x8", ""),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("kernel", "target", "kind", "text", "why"), EXPECTED)

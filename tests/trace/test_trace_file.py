@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tilelang_diagnostics import Diagnostic, Label, Severity, Span
-from tilelang_trace.model import Failure, Line, Step, Trace
+from tilelang_trace.model import Decision, Failure, Line, Step, Trace
 from tilelang_trace.ndjson import TraceFormatError, dump, load
 
 TEXT = st.text(max_size=8)
@@ -33,6 +34,7 @@ TRACES = st.builds(
     st.dictionaries(st.sampled_from(["k.py", "é/h.py"]), TEXT).map(lambda d: tuple(d.items())),
     st.lists(REMARKS, max_size=2).map(tuple), st.none() | st.builds(Failure, TEXT, TEXT),
 )  # fmt: skip
+COPY, CLEAR = Span("k.py", 3, 1, 3, 13), Span("k.py", 4, 1, 4, 11)
 SMALL = Trace("main", "k.py", "cpu", (Step("emit", (Line("pass", Span("k.py", 1, 1, 1, 5)),)),))
 
 
@@ -45,7 +47,22 @@ def test_what_is_saved_is_read_back(trace: Trace) -> None:
 
 def test_the_first_record_says_what_it_is() -> None:
     first = json.loads(next(dump(SMALL)))
-    assert list(first.items())[:3] == [("schema", "tilelang-trace"), ("major", 1), ("minor", 2)]
+    assert list(first.items())[:3] == [("schema", "tilelang-trace"), ("major", 1), ("minor", 3)]
+
+
+def test_a_step_says_what_became_of_the_lines_before_it() -> None:
+    first = Step("emit", (Line("for k in T.serial(1):", COPY), Line("    T.clear(C)", CLEAR)))
+    second = Step("tidy", (Line("T.clear(C)", CLEAR), Line("pass")), 0.1)
+    third = Step("last", second.lines, decisions=(Decision("barrier", "2 barriers inserted"),))
+    records = map(json.loads, dump(replace(SMALL, steps=(first, second, third))))
+    steps = [(x["did"], x.get("changes")) for x in records if x.get("record") == "step"]
+    body = {"head": "for k in T.serial(1)", "removed": True, "line": 1, "lines": 1}
+    fates = [["dedented", 2, 1, 1], ["gone", 1, None, 1], ["new", None, 2, 1]]
+    assert steps == [
+        ("no change", None),
+        ("1 dedented, +1 −1", {"fates": fates, "bodies": [body]}),
+        ("2 barriers inserted", {"fates": [], "bodies": []}),
+    ]
 
 
 def test_newer_minor_versions_are_read() -> None:

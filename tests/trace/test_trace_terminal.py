@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from tilelang_diagnostics import Span
-from tilelang_trace.model import Failure, Line, Step, Trace
+from tilelang_trace.model import Decision, Failure, Line, Step, Trace
 from tilelang_trace.terminal import duration, print_trace, trace_text
 
 SOURCE = "import tilelang\n\nT.copy(A, s)\nT.clear(C)\n"
@@ -51,6 +52,13 @@ def test_every_pass_with_its_changes_by_python_line() -> None:
         "",
         "2 passes, 1 changed something, 20 ms; the slowest was lower with 20 ms",
     ]
+
+
+def test_what_a_pass_did_stands_before_what_it_changed() -> None:
+    barriers = Decision("barrier", "2 barriers inserted")
+    steps = (*TRACE.steps[:2], replace(TRACE.steps[2], decisions=(barriers,)))
+    lines = shown(replace(TRACE, steps=steps))
+    assert "── lower · 20 ms · 2 barriers inserted · +3 −2  to loops" in lines
 
 
 def test_only_passes_that_changed_something() -> None:

@@ -168,7 +168,7 @@ const checks = {
     assert.equal(await current(page), "pipeline_loops");
     await page.keyboard.press("k");
     assert.equal(await current(page), "apply_layouts");
-    const at = async () => Number(await page.locator(".row.at .n").textContent());
+    const at = () => page.evaluate(() => app.lists[0].at);
     await page.keyboard.press("n");
     const first = await at();
     await page.keyboard.press("n");
@@ -192,6 +192,24 @@ const checks = {
     await page.keyboard.press("/");
     await page.keyboard.type("jk1s");
     assert.equal(await page.locator("#search").inputValue(), "jk1s");
+  },
+
+  async "what only lost what was around it is quiet, and told once"() {
+    const page = await open("gemm.html", "#view=diff&pass=place_versions");
+    const shift = page.locator(".row.shift");
+    await eventually(async () => assert.ok(await shift.count() > 0));
+    assert.match(await page.locator(".row.about .code").first().textContent(), /^body of the removed `with .*` kept: \d+ lines?, dedented$/);
+    assert.equal(await shift.first().locator(".sign").textContent(), "⇤");
+    const folded = await page.evaluate(() => {
+      const last = trace.steps.length - 1;
+      return diffEntries({ rows: [["⇤", 0, 0, 30]], document: trace.steps[last].document, before: last }, "both", new Set()).map((e) => e.text);
+    });
+    assert.deepEqual(folded, ["⋯ 30 lines, only dedented"]);
+    assert.match(await page.locator(".bar2 .counts").textContent(), /^\d+ dedented, /);
+    await page.keyboard.press("s");
+    const sizes = await page.evaluate(() => app.lists.map((l) => l.entries.length));
+    assert.equal(sizes[0], sizes[1]);
+    assert.match(await page.locator('[data-pass="insert_sync"] .what').textContent(), /^1 barrier inserted · \+1 −0$/);
   },
 
   async "side by side scrolls together"() {

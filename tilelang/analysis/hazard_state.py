@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilelang.analysis.shared_accesses import Access, Event, Node
+
+_Key: TypeAlias = "tuple[int, int, bool]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,15 @@ class Item:
     limit: int
     lanes_met: bool = False
 
+    @property
+    def key(self) -> _Key:
+        """Equal for what is the same to who comes later."""
+        return id(self.access), self.limit, self.lanes_met
+
+    def met(self) -> Item:
+        """The same, once the lanes of each warp have met."""
+        return Item(self.access, self.path, self.limit, True)
+
 
 @dataclass(slots=True)
 class State:
@@ -29,26 +40,28 @@ class State:
 
     `groups` are the states among the threads of groups that signal to each other, by which threads
     they are. `floor` is how far in a barrier has to stand at least: within the code of the group.
+    `parted` is what nothing but one barrier keeps apart from what comes now.
     """
 
-    pending: dict[tuple[int, int, bool], Item] = field(default_factory=dict)
+    pending: dict[_Key, Item] = field(default_factory=dict)
     queues: dict[str, list[tuple[Access, ...]]] = field(default_factory=dict)
     groups: dict[bytes, State] = field(default_factory=dict)
     floor: int = 0
+    parted: dict[_Key, tuple[Node, Item]] = field(default_factory=dict)
 
     def copy(self) -> State:
         """An independent state with the same contents."""
         queues = {k: list(v) for k, v in self.queues.items()}
         groups = {k: s.copy() for k, s in self.groups.items()}
-        return State(dict(self.pending), queues, groups, self.floor)
+        return State(dict(self.pending), queues, groups, self.floor, dict(self.parted))
 
     def clear(self) -> None:
         """Nothing is left."""
-        self.pending, self.queues, self.groups = {}, {}, {}
+        self.pending, self.queues, self.groups, self.parted = {}, {}, {}, {}
 
     def add(self, item: Item) -> None:
         """`item` is pending from here on."""
-        self.pending.setdefault((id(item.access), item.limit, item.lanes_met), item)
+        self.pending.setdefault(item.key, item)
 
     def start(self, access: Access) -> None:
         """An asynchronous access joins the open group of its queue."""
@@ -56,14 +69,23 @@ class State:
         groups = self.queues.setdefault(access.queue, [()])
         groups[-1] = _unique((*groups[-1], access))
 
-    def meet(self, level: str) -> None:
-        """A barrier of the block, or of each warp."""
+    def meet(self, level: str, barrier: Node | None = None) -> None:
+        """A barrier of the block, or of each warp; what `barrier` parts is remembered for it."""
         for group in self.groups.values():
-            group.meet(level)
-        items = [] if level == "block" else list(self.pending.values())
-        self.pending.clear()
-        for item in items:
-            self.add(Item(item.access, item.path, item.limit, True))
+            group.meet(level, barrier)
+        before = list(self.pending.values())
+        again = [] if level == "block" else list(self.parted.values())
+        self.pending, self.parted = {}, {}
+        for known, item in again:
+            self._part(known, item.met())
+        if barrier is not None:
+            for item in before:
+                self._part(barrier, item)
+        for item in () if level == "block" else before:
+            self.add(item.met())
+
+    def _part(self, barrier: Node, item: Item) -> None:
+        self.parted.setdefault(item.key, (barrier, item))
 
     def queue_event(self, event: Event, path: tuple[Node, ...]) -> None:
         """Close a group, or wait: what is complete becomes pending."""
@@ -80,6 +102,8 @@ class State:
         """Either state may be the one that is met; groups are aligned at the newest."""
         for item in other.pending.values():
             self.add(item)
+        for barrier, item in other.parted.values():
+            self._part(barrier, item)
         for queue, groups in other.queues.items():
             mine = self.queues.get(queue, [()])
             length = max(len(mine), len(groups))
@@ -92,9 +116,15 @@ class State:
     def mapped(self, change: Callable[[Access], Access], limit: int) -> State:
         """Every access changed; barriers go no further in than `limit`."""
         found = State()
-        for item in self.pending.values():
+
+        def changed(item: Item) -> Item:
             inside = min(item.limit, limit)
-            found.add(Item(change(item.access), item.path, inside, item.lanes_met))
+            return Item(change(item.access), item.path, inside, item.lanes_met)
+
+        for item in self.pending.values():
+            found.add(changed(item))
+        for barrier, item in self.parted.values():
+            found._part(barrier, changed(item))
         for queue, groups in self.queues.items():
             found.queues[queue] = [_unique([change(a) for a in g]) for g in groups]
         found.groups = {k: s.mapped(change, limit) for k, s in self.groups.items()}

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from tilelang.analysis.barrier_regions import Groups, Region
 from tilelang.analysis.divergence import Divergence
 from tilelang.analysis.hazard_state import Item, State
 from tilelang.analysis.moved_accesses import Moved
-from tilelang.analysis.overlaps import Level, Overlaps
+from tilelang.analysis.overlaps import Level, Overlaps, are_apart
 from tilelang.analysis.periods import period
 from tilelang.analysis.shared_accesses import (
     Access,
@@ -33,6 +33,7 @@ from tilelang.analysis.shared_accesses import (
     leaves,
 )
 from tilelang.ir import build
+from tilelang.ir.spans import from_tir
 
 # A loop is run no further than this to see what its iterations leave to later ones.
 _ROUNDS: Final = 12
@@ -59,23 +60,29 @@ class Unordered:
     second: Access
 
 
+Hazard: TypeAlias = "tuple[Access, Access]"  # the earlier, and the one that has to wait for it
+
+
 @dataclass(slots=True)
 class BarrierPlan:
-    """What goes before which node, and the two accesses it keeps apart; `unordered` is what has no
-    place for a barrier."""
+    """What goes before which node, and the pairs of accesses it keeps apart; `unordered` is what
+    has no place for a barrier."""
 
     before: dict[Node, Barrier] = field(default_factory=dict)
-    hazards: dict[Node, tuple[Access, Access]] = field(default_factory=dict)
+    hazards: dict[Node, list[Hazard]] = field(default_factory=dict)
     unordered: list[Unordered] = field(default_factory=list)
     queries: int = 0
 
 
-def plan_barriers(tree: LaunchTree, uniform: Divergence) -> BarrierPlan:
-    """The barriers that the launch needs, and no others."""
+def plan_barriers(tree: LaunchTree, uniform: Divergence, thorough: bool = False) -> BarrierPlan:
+    """The barriers that the launch needs, and no others. `thorough`: with all that each keeps
+    apart, in the order in which it happens, and not only one pair."""
     planner = _Planner(tree, uniform)
     planner.settle()
     planner.prune()
     planner.plan.queries = planner.overlaps.queries
+    if thorough:
+        planner.explain()
     return planner.plan
 
 
@@ -98,13 +105,15 @@ class _Planner:
         self._clean: set[Node] = set()  # loops whose iterations were found to be in order
         self._groups = Groups(tree, uniform)
         self._earlier: dict[Node, Leaf] = {}  # the statement right before another
+        # By barrier and place, what it alone keeps apart, where that is to be known.
+        self._explained: dict[Node, dict[object, Hazard]] | None = None
 
     def settle(self) -> None:
         """Add barriers until no conflict is left."""
         while (found := self._conflict_left()) is not None:
             found.node = self._before_preparation(found.node)
             region = self._regions[found.node]
-            self.plan.hazards[found.node] = found.hazard
+            self.plan.hazards[found.node] = [found.hazard]
             if found.level is Level.WARP:
                 self.plan.before[found.node] = Barrier("warp", mask=region.mask)
             elif region.kind == "warps":
@@ -127,6 +136,14 @@ class _Planner:
                 self.plan.before[node] = kept
         self._conflict_left()
 
+    def explain(self) -> None:
+        """Tell of each barrier all that meets where it alone is missing."""
+        self._explained = {node: {} for node in self.plan.before}
+        self._conflict_left()
+        for node, found in self._explained.items():
+            self.plan.hazards[node] = list(found.values()) or self.plan.hazards[node]
+        self._explained = None
+
     def _conflict_left(self) -> _NeedsBarrier | None:
         self.plan.unordered.clear()
         self._clean.clear()
@@ -146,7 +163,7 @@ class _Planner:
                 self._earlier[node] = before
             planned = self.plan.before.get(node)
             if planned is not None:
-                state.meet(planned.level)
+                state.meet(planned.level, None if self._explained is None else node)
             self._node(node, state, (*path, node), region)
 
     def _node(self, node: Node, state: State, path: _Path, region: Region) -> None:
@@ -196,6 +213,19 @@ class _Planner:
                 depth += 1
             depth = max(depth, state.floor)
             self._need(path[depth], item.access, access, level)
+        if self._explained is not None:
+            self._explain(access, state)
+
+    def _explain(self, access: Access, state: State) -> None:
+        assert self._explained is not None
+        for barrier, item in state.parted.values():
+            found = self._explained[barrier]
+            place = _place(item.access, access)
+            if place in found or are_apart(item.access, access):
+                continue
+            level = self._meeting(item.access, access)
+            if level is Level.BLOCK or (level is Level.WARP and not item.lanes_met):
+                found[place] = item.access, access
 
     def _meeting(self, x: Access, y: Access) -> Level:
         if x.kind == y.kind and x.kind != "write":
@@ -397,6 +427,12 @@ class _Planner:
             ends.append(steady)
         for end in ends:
             state.join(end.mapped(lambda a: self.moved.quantified(a, node), len(path) - 1))
+
+
+def _place(first: Access, second: Access) -> object:
+    """What tells hazards apart for who reads of them."""
+    spans = from_tir(first.span), from_tir(second.span)
+    return first.name, first.kind, second.name, second.kind, spans
 
 
 def _may_leave(node: Loop, uniform: Divergence) -> bool:

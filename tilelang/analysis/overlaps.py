@@ -225,12 +225,15 @@ class Overlaps:
         return _Touched(low, thread, several, warp, several_warps)
 
 
-def _by_homes(x: Access, y: Access) -> Level:
-    """Wherever in their buffers two accesses are, they stay inside."""
+def are_apart(x: Access, y: Access) -> bool:
+    """Whether two accesses never meet, wherever in their buffers they are."""
     if x.home is None or y.home is None:
-        return Level.BLOCK
-    apart = x.home[1] <= y.home[0] or y.home[1] <= x.home[0]
-    return Level.NONE if apart else Level.BLOCK
+        return False
+    return x.home[1] <= y.home[0] or y.home[1] <= x.home[0]
+
+
+def _by_homes(x: Access, y: Access) -> Level:
+    return Level.NONE if are_apart(x, y) else Level.BLOCK
 
 
 def _last(places: Any, who: Any, size: int) -> tuple[Any, Any]:

@@ -9,11 +9,11 @@ others do not, they wait at a barrier of their own. What cannot be kept apart is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilelang.analysis.divergence import Divergence
-from tilelang.analysis.hazards import Barrier, BarrierPlan, Unordered, plan_barriers
+from tilelang.analysis.hazards import Barrier, BarrierPlan, Hazard, Unordered, plan_barriers
 from tilelang.analysis.shared_accesses import (
     Access,
     Branch,
@@ -41,13 +41,13 @@ def _kept_apart(launch: Any, ctx: PassContext) -> Any:
     with nested("read_accesses"):
         tree = launch_tree(launch)
     with nested("find_hazards"):
-        plan = plan_barriers(tree, Divergence(tree, launch))
+        plan = plan_barriers(tree, Divergence(tree, launch), ctx.choices.thorough)
     ctx.count("barriers", len(plan.before))
     ctx.count("overlap questions", plan.queries)
     for found in plan.unordered:
         _report(found, ctx)
     for node, barrier in plan.before.items():
-        _note(barrier, *plan.hazards[node], ctx)
+        _note(barrier, plan.hazards[node], ctx)
     return _rebuilt(launch, tree, plan) if plan.before else launch
 
 
@@ -93,19 +93,54 @@ def _barrier(barrier: Barrier, span: TirSpan) -> Any:
     return build.evaluate(call("sync_threads", operands, span=span), span)
 
 
-def _note(barrier: Barrier, first: Access, second: Access, ctx: PassContext) -> None:
+def _note(barrier: Barrier, hazards: Sequence[Hazard], ctx: PassContext) -> None:
+    """The first hazard in full, then what else the barrier keeps in order."""
     who = "the threads of a warp" if barrier.level == "warp" else "the threads of the block"
     who = f"{barrier.count} threads" if barrier.count else who
-    then = "read" if second.kind == "read" else "written"
-    before = "reads" if first.kind == "read" else "writes"
-    place, here = from_tir(first.span), from_tir(second.span)
-    where = "" if place is None else f" in line {place.line}"
-    text = f"{who} wait before `{second.name}` is {then}"
-    places = ((place, f"{before} `{first.name}`"), (here, f"`{second.name}` is {then}"))
+    first, second = hazards[0]
+    done = f"{'reads' if first.kind == 'read' else 'writes'} `{first.name}`"
+    why = [f"another thread {done}{_lines([first])}", *_others(hazards[1:])]
+    places = [(x, f"`{x.name}` is {_done(x)}") for pair in hazards for x in pair]
     ctx.choices.chose(
-        "barrier", text, here, f"another thread {before} `{first.name}`{where}",
-        tuple((span, said) for span, said in places if span is not None),
+        "barrier", f"{who} wait before `{second.name}` is {_done(second)}", from_tir(second.span),
+        "; ".join(why),
+        tuple(dict.fromkeys(
+            (span, text) for x, text in places if (span := from_tir(x.span)) is not None
+        )),
     )  # fmt: skip
+
+
+def _others(hazards: Sequence[Hazard]) -> Iterator[str]:
+    """`also K: read in line 75, then written in line 62`, once for each that has to wait."""
+    found: dict[tuple[str, str, str], list[Access]] = {}
+    for first, second in hazards:
+        key = second.name, _done(second), _lines([second])
+        found.setdefault(key, []).append(first)
+    also = "also "
+    for (name, done, lines), earlier in found.items():
+        by_kind: dict[tuple[str, str], list[Access]] = {}
+        for access in earlier:
+            by_kind.setdefault((access.name, _done(access)), []).append(access)
+        before = [
+            ("" if other == name else f"`{other}` ") + f"{what}{_lines(those)}"
+            for (other, what), those in by_kind.items()
+        ]  # fmt: skip
+        yield f"{also}`{name}`: {' and '.join(before)}, then {done}{lines}"
+        also = ""
+
+
+def _done(access: Access) -> str:
+    return "read" if access.kind == "read" else "written"
+
+
+def _lines(found: Sequence[Access]) -> str:
+    """` in line 12`, ` in lines 3 and 12`; nothing of what has no place."""
+    spans = [span for access in found if (span := from_tir(access.span)) is not None]
+    lines = sorted({span.line for span in spans})
+    if not lines:
+        return ""
+    *some, last = map(str, lines)
+    return f" in lines {', '.join(some)} and {last}" if some else f" in line {last}"
 
 
 def _report(found: Unordered, ctx: PassContext) -> None:

@@ -137,12 +137,14 @@ class _Launches(Rewriter):
         """Which tiles lie in the same memory, for who wants to know."""
         places = [(t, start) for t in tiles
                   if (start := found.offsets.get(t.life.buffer)) is not None]  # fmt: skip
+        merged = 0
         for n, (tile, start) in enumerate(places):
             shared = [
                 f"`{other.name}`" for other, at in places[:n]
                 if start < at + other.bytes() and at < start + tile.bytes()
             ]  # fmt: skip
             if shared:
+                merged += 1
                 where = f"lies where {' and '.join(shared)} was"
                 self._ctx.note(
                     "memory", f"`{tile.name}` ({_size(tile)}) {where}",
@@ -150,9 +152,10 @@ class _Launches(Rewriter):
                 )  # fmt: skip
         apart = place(tiles, share=False).total
         if found.total < apart:
+            many = f"{merged} buffer{'' if merged == 1 else 's'}"
             self._ctx.note(
-                "memory", f"tiles that share places save {apart - found.total} bytes", None,
-                f"{found.total} instead of {apart} bytes of shared memory a block",
+                "memory", f"{many} merged with others: {apart} bytes → {found.total} bytes of "
+                "shared memory a block",
             )  # fmt: skip
 
     def _option(self, key: PassConfigKey) -> bool:

@@ -15,7 +15,7 @@ from rich.text import Text
 from tilelang_trace.diff import Difference, difference
 from tilelang_trace.model import Resources, Step, Trace
 from tilelang_trace.structure import structure
-from tilelang_trace.terminal import duration, plain
+from tilelang_trace.terminal import STYLES, duration, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +150,10 @@ def _values(first: Trace, second: Trace) -> Iterator[Text]:
 
 
 def _changes(changes: Difference) -> Iterator[Text]:
-    styles = {"-": "red", "+": "green", "<": "magenta", ">": "cyan", "~": "yellow"}
     for hunk in changes.hunks[:12]:
         yield Text(hunk.header, "cyan")
         for row in hunk.rows:
-            yield Text(plain(f"{row.sign} {row.line.text}"), styles.get(row.sign, ""))
+            yield Text(plain(f"{row.sign} {row.line.text}"), STYLES[row.sign])
     if len(changes.hunks) > 12:
         yield Text(f"… and {len(changes.hunks) - 12} more places")
 

@@ -1,6 +1,6 @@
-"""How is a trace kept in a file? One JSON object a line; a public format, 1.2.
+"""How is a trace kept in a file? One JSON object a line; a public format, 1.3.
 
-    {"schema": "tilelang-trace", "major": 1, "minor": 2, "kernel": "main", "file": "gemm.py",
+    {"schema": "tilelang-trace", "major": 1, "minor": 3, "kernel": "main", "file": "gemm.py",
      "target": "cpu", "values": {"M": "256"}, "files": ["gemm.py"], "options": {}, "version": "…"}
     {"record": "source", "file": 0, "name": "gemm.py", "text": "import tilelang…" or null}
     {"record": "program", "data": "…"}                     what a replay starts from, opaque
@@ -15,7 +15,9 @@
        "rejected": [["TMA", "why not"]], "places": [[PLACE, "what is there"]]}],
      "remarks": [DIAGNOSTIC],
      "symbols": [{"name": "A_s", "scope": "shared.dyn", "dtype": "float16", "shape": ["64", "32"],
-       "said": {"layout": "…", "versions": "3"}, "span": PLACE}]}
+       "said": {"layout": "…", "versions": "3"}, "span": PLACE}], "did": "2 barriers inserted",
+     "changes": {"fates": [["dedented", 9, 8, 12], ["gone", 8, null, 1]],
+       "bodies": [{"head": "for k in T.serial(1)", "removed": true, "line": 8, "lines": 12}]}}
     {"record": "part", "name": "generate", "seconds": 0.3, "phase": "code", "position": 20,
      "resident": 0}
     {"record": "code", "kind": "source", "language": "cuda", "note": "", "lines": [LINE]}
@@ -42,6 +44,12 @@ A recording holds the `binary` in place of machine code and of the `counts` of `
 reads it disassembles it (`columns.with_machine_code`). A layout that is drawn like an earlier one
 says the number of that record among the layouts as `like`, and has no drawing of its own. Since
 1.2, both.
+
+`did` says in short what a pass did, and `changes`, of a step that follows another, what became of
+the lines before it: each a fate (`dedented`, `indented`, `moved`, `renamed`, `changed`, `gone`,
+`new`), the first line before and the first after, from 1, and how many. What is missing was kept.
+A `head` is a line that went (`removed`) or came around a body whose lines stayed. Both follow from
+the rest, and no reader needs them. Since 1.3.
 
 A reader accepts any minor version of the same major and skips records and fields it does not know.
 """

@@ -1,24 +1,28 @@
-"""What became of each statement? Kept, moved, renamed, changed, gone or new.
+"""What became of each statement? Kept, indented, moved, renamed, changed, gone or new.
 
-Lines are matched first as they are, in order. Of the rest, one that is the same somewhere else has
-moved; one of the same place in Python and the same shape, which differs in names alone, was
-renamed; one of the same place and the same kind of statement was changed. What is left is gone or
-new. Names count as renamed only if the whole pass renames them so.
+Lines are matched first as they are, in order. What is the same but for its indentation was dedented
+or indented, if what is around it is gone or new and all else around it was kept. Of the rest, one
+that is the same somewhere else has moved; one of the same place in Python and the same shape, which
+differs in names alone, was renamed; one of the same place and the same kind of statement was
+changed. What is left is gone or new. Names count as renamed only if the whole pass renames them so.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from tilelang_trace.model import Line, Step
+from tilelang_trace.nesting import Body, around, bodies, indent, parents
 
-Fate = Literal["kept", "moved", "renamed", "changed", "gone", "new"]
+Fate = Literal["kept", "dedented", "indented", "moved", "renamed", "changed", "gone", "new"]
+# Those of lines that are where they were in the order of all.
+IN_ORDER: Final = ("kept", "dedented", "indented")
 _TOKEN: Final = re.compile(r"[A-Za-z_][\w.]*|\d[\w.]*|\s+|.")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _BOUND: Final = re.compile(r"\s*(\w+) = ")
@@ -39,10 +43,12 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What became of all of them. `renames` are pairs of names, as often as they occur."""
+    """What became of all of them. `renames` are pairs of names, as often as they occur; `bodies`
+    those whose loop, condition or frame came or went around them."""
 
     matches: tuple[Match, ...]
     renames: tuple[tuple[str, str], ...]
+    bodies: tuple[Body, ...] = ()
 
     def count(self, fate: Fate) -> int:
         """How many statements have that fate."""
@@ -62,9 +68,9 @@ class Structure:
         return {m.new: m for m in self.matches if m.new is not None}
 
     def summary(self) -> str:
-        """`3 moved, 2 changed, +4 −1, i0_1 → i0`."""
-        parts = [f"{n} {word}" for word in ("moved", "renamed", "changed")
-                 if (n := self.count(word))]  # fmt: skip
+        """`2 dedented, 3 moved, 2 changed, +4 −1, i0_1 → i0`."""
+        words: tuple[Fate, ...] = ("dedented", "indented", "moved", "renamed", "changed")
+        parts = [f"{n} {word}" for word in words if (n := self.count(word))]
         new, gone = self.count("new"), self.count("gone")
         if new or gone:
             parts.append(f"+{new} −{gone}")
@@ -80,6 +86,9 @@ def structure(before: Step, after: Step) -> Structure:
     return _Matcher(before.lines, after.lines).run()
 
 
+_Ranges: TypeAlias = "tuple[int, int, int, int]"  # of old lines, then of new ones
+
+
 class _Matcher:
     def __init__(self, old: Sequence[Line], new: Sequence[Line]) -> None:
         self.old, self.new = old, new
@@ -88,39 +97,82 @@ class _Matcher:
         self.new_left: list[int] = []
 
     def run(self) -> Structure:
-        self._in_order()
-        self._elsewhere()
+        shifted = self._in_order()
+        self._pair("moved", self._alike(lambda x: (x.span, x.calls, x.text.strip())))
         renames = self._renamed()
         self._same_kind()
         self.matches += [Match("gone", n, None) for n in self.old_left]
         self.matches += [Match("new", None, n) for n in self.new_left]
+        self.matches += self._fates(shifted)
         key = lambda m: (  # noqa: E731
             m.new if m.new is not None else m.old or 0, m.new is None)  # fmt: skip
-        return Structure(tuple(sorted(self.matches, key=key)), renames)
+        pairs = [(m.old, m.new) for m in self.matches if m.fate in ("dedented", "indented")]
+        gone = frozenset(m.old for m in self.matches if m.fate == "gone")
+        come = frozenset(m.new for m in self.matches if m.fate == "new")
+        return Structure(
+            tuple(sorted(self.matches, key=key)), renames,
+            (*bodies(self.old, gone, [a for a, _ in pairs], True),
+             *bodies(self.new, come, [b for _, b in pairs], False)),
+        )  # fmt: skip
 
-    def _in_order(self) -> None:
-        old, new = [_key(x) for x in self.old], [_key(x) for x in self.new]
+    def _in_order(self) -> list[tuple[int, int]]:
+        """Pairs what is the same and where it was in the order of all; those that differ in their
+        indentation are given, and wait for what becomes of the others."""
+        ranges: list[_Ranges] = [(0, len(self.old), 0, len(self.new))]
+        pairs: list[tuple[int, int]] = []
+        for key in (_itself, _but_for_indentation, _text):
+            rest = []
+            for found in ranges:
+                for is_same, part in self._aligned(found, key):
+                    if is_same:
+                        pairs += zip(range(*part[:2]), range(*part[2:]), strict=True)
+                    else:
+                        rest.append(part)
+            ranges = rest
+        kept = [(a, b) for a, b in pairs if self.old[a].text == self.new[b].text]
+        shifted = [(a, b) for a, b in pairs if self.old[a].text != self.new[b].text]
+        self.old_left, self.new_left = [*range(len(self.old))], [*range(len(self.new))]
+        self._pair("kept", kept)
+        self._leave(shifted)
+        return shifted
+
+    def _aligned(
+        self, within: _Ranges, key: Callable[[Line], object]
+    ) -> Iterator[tuple[bool, _Ranges]]:
+        """Parts of two ranges of lines: those that are the same, and those between."""
+        start, end, first, last = within
+        old = [key(x) for x in self.old[start:end]]
+        new = [key(x) for x in self.new[first:last]]
         matcher = SequenceMatcher(None, old, new, autojunk=False)
         for kind, i, i_end, j, j_end in matcher.get_opcodes():
-            if kind == "equal":
-                self.matches += [
-                    Match("kept", a, b)
-                    for a, b in zip(range(i, i_end), range(j, j_end), strict=True)
-                ]
-            else:
-                self.old_left += range(i, i_end)
-                self.new_left += range(j, j_end)
+            yield kind == "equal", (start + i, start + i_end, first + j, first + j_end)
+
+    def _fates(self, shifted: Sequence[tuple[int, int]]) -> list[Match]:
+        """What became of lines that differ in their indentation: they have moved, unless all that
+        is left of what was around them is still around them."""
+        partners = {m.old: m.new for m in self.matches if m.old is not None and m.new is not None}
+        partners.update(shifted)
+        stayed = frozenset(partners.values())
+        before, after = parents(self.old), parents(self.new)
+        found = []
+        for a, b in shifted:
+            was = [partners[n] for n in around(before, a) if n in partners]
+            fate: Fate = "dedented" if indent(self.old[a]) > indent(self.new[b]) else "indented"
+            if was != [n for n in around(after, b) if n in stayed]:
+                fate = "moved"
+            found.append(Match(fate, a, b))
+        return found
 
     def _pair(self, fate: Fate, pairs: Iterable[tuple[int, int]]) -> None:
         found = list(pairs)
         self.matches += [Match(fate, a, b) for a, b in found]
+        self._leave(found)
+
+    def _leave(self, pairs: Iterable[tuple[int, int]]) -> None:
+        found = list(pairs)
         gone, come = {a for a, _ in found}, {b for _, b in found}
         self.old_left = [n for n in self.old_left if n not in gone]
         self.new_left = [n for n in self.new_left if n not in come]
-
-    def _elsewhere(self) -> None:
-        """The same text from the same place, at another line or depth."""
-        self._pair("moved", self._alike(lambda x: (x.span, x.calls, x.text.strip())))
 
     def _alike(self, key: object) -> list[tuple[int, int]]:
         waiting: dict[object, list[int]] = defaultdict(list)
@@ -163,7 +215,15 @@ class _Matcher:
         self._pair("changed", self._alike(lambda x: (x.span, x.calls, _kind(x.text))))
 
 
-def _key(line: Line) -> str:
+def _itself(line: Line) -> object:
+    return line.text, line.span, line.calls
+
+
+def _but_for_indentation(line: Line) -> object:
+    return line.text.strip(), line.span, line.calls
+
+
+def _text(line: Line) -> object:
     return line.text
 
 
@@ -198,8 +258,19 @@ def _differing(old: str, new: str) -> list[tuple[str, str]]:
     return [(a, b) for a, b in pairs if a != b and _is_variable(a)]
 
 
+def line_changes(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """`word_changes` of two lines; how deep they are indented is no difference."""
+    a, b = old.lstrip(), new.lstrip()
+    gone, come = word_changes(a, b)
+    return _further(gone, len(old) - len(a)), _further(come, len(new) - len(b))
+
+
+def _further(ranges: list[tuple[int, int]], by: int) -> list[tuple[int, int]]:
+    return [(start + by, end + by) for start, end in ranges]
+
+
 def word_changes(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Which characters of two lines differ, by words: ranges in the old and in the new one."""
+    """Which characters of two texts differ, by words: ranges in the old and in the new one."""
     a, b = _TOKEN.findall(old), _TOKEN.findall(new)
     gone: list[tuple[int, int]] = []
     come: list[tuple[int, int]] = []

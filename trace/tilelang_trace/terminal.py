@@ -1,6 +1,6 @@
-"""How does a trace look on a terminal? Per pass its time, and what it changed, by Python line.
+"""How does a trace look on a terminal? Per pass its time, what it did and changed, by Python line.
 
-── lower_tile_ops · 3.1 ms · +12 −3 ── everything below sees only loops and elements
+── lower_tile_ops · 3.1 ms · 2 T.copy · +12 −3  everything below sees only loops and elements
 @@ -9,7 +9,16 @@
          for k in T.Pipelined(8):
    gemm.py:31  T.copy(A[by * 64, k * 32], A_shared)
@@ -8,7 +8,8 @@
 +            for i, j in T.Parallel(64, 32):
 +                A_shared[i, j] = A[by * 64 + i, k * 32 + j]
 
-`<` and `>` mark what moved, `~` what was renamed; the words that differ stand out.
+`<` and `>` mark what moved, `~` what was renamed, `⇤` and `⇥` what is the same but for what was
+around it; the words that differ stand out.
 """
 
 from __future__ import annotations
@@ -22,11 +23,17 @@ from rich.console import Console
 from rich.text import Text
 
 from tilelang_diagnostics import SourceMap, Span
-from tilelang_trace.diff import Difference, Row, difference
+from tilelang_trace.did import decisions_in_short
+from tilelang_trace.diff import QUIET, Difference, Row, difference
 from tilelang_trace.model import Decision, Step, Trace
+from tilelang_trace.structure import Fate
 
-STYLES: Final = {" ": "", "-": "red", "+": "green", "<": "magenta", ">": "cyan", "~": "yellow"}
+STYLES: Final = {
+    " ": "", "-": "red", "+": "green", "<": "magenta", ">": "cyan", "~": "yellow", "⇤": "dim",
+    "⇥": "dim", "·": "italic",
+}  # fmt: skip
 _WORDS: Final = {"-": "bold reverse red", "+": "bold reverse green", "~": "bold reverse yellow"}
+_TOLD: Final[tuple[Fate, ...]] = ("dedented", "indented", "moved", "renamed")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -108,9 +115,10 @@ def _title(trace: Trace) -> Text:
 
 
 def _header(step: Step, changes: Difference) -> Text:
+    decided = decisions_in_short(step)
     counts = f"+{changes.added} −{changes.removed}" if changes else "no change"
     found = changes.structure
-    said = [f"{n} {word}" for word in ("moved", "renamed") if found and (n := found.count(word))]
+    said = [f"{n} {word}" for word in _TOLD if found and (n := found.count(word))]
     if found is not None and found.renames:
         pairs = [f"{plain(a)} → {plain(b)}" for a, b in found.renames[:2]]
         more = len(found.renames) - len(pairs)
@@ -118,8 +126,8 @@ def _header(step: Step, changes: Difference) -> Text:
     more_text = f" · {', '.join(said)}" if said else ""
     return Text.assemble(
         ("── ", "dim"), (plain(step.name), "bold" if changes else "dim"),
-        (f" · {duration(step.seconds)} · {counts}{more_text}", ""),
-        (f"  {plain(step.reason)}", "dim italic"),
+        f" · {duration(step.seconds)} · ", (f"{plain(decided)} · " if decided else "", "bold"),
+        f"{counts}{more_text}", (f"  {plain(step.reason)}", "dim italic"),
     )  # fmt: skip
 
 
@@ -161,7 +169,7 @@ def _row(row: Row, grep: re.Pattern[str] | None) -> Text:
     text = Text(f"{row.sign} {row.line.text}", STYLES[row.sign])
     for start, end in row.words:
         text.stylize(_WORDS.get(row.sign, ""), start + 2, end + 2)
-    if grep is not None and row.sign != " ":
+    if grep is not None and row.sign not in QUIET:
         for found in grep.finditer(row.line.text):
             text.stylize("bold underline", found.start() + 2, found.end() + 2)
     if _CONTROL.search(text.plain):
@@ -173,7 +181,7 @@ def _matches(step: Step, changes: Difference, sources: SourceMap, grep: re.Patte
     """Whether a changed line, its Python, a decision or the name of the pass matches."""
     if grep.search(step.name) or any(grep.search(d.text) for d in step.decisions):
         return True
-    for row in (row for hunk in changes.hunks for row in hunk.rows if row.sign != " "):
+    for row in (row for hunk in changes.hunks for row in hunk.rows if row.sign not in QUIET):
         if grep.search(row.line.text):
             return True
         place = _place(row)
@@ -185,7 +193,7 @@ def _matches(step: Step, changes: Difference, sources: SourceMap, grep: re.Patte
 def _place(row: Row) -> tuple[str, int] | None:
     """The Python line a changed row comes from; unchanged rows need none."""
     span: Span | None = row.line.span
-    return None if row.sign == " " or span is None else (span.file, span.line)
+    return None if row.sign in QUIET or span is None else (span.file, span.line)
 
 
 def _origin(place: tuple[str, int], sources: SourceMap) -> Text:

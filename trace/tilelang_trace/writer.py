@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from tilelang_diagnostics import Diagnostic, Span, to_json
+from tilelang_trace.did import did
 from tilelang_trace.model import (
     Binary,
     Code,
@@ -21,9 +22,10 @@ from tilelang_trace.model import (
     Step,
     Trace,
 )
+from tilelang_trace.structure import Structure, structure
 
 SCHEMA: Final = "tilelang-trace"
-MAJOR, MINOR = 1, 2
+MAJOR, MINOR = 1, 3
 
 
 class Writer:
@@ -37,6 +39,7 @@ class Writer:
         self._files: dict[str, int] = {}
         self._drawings: dict[str, int] = {}
         self._layouts = 0
+        self._before: Step | None = None
 
     def header(self, trace: Trace, files: Iterable[str] = ()) -> None:
         """The first record, with what is known of the compilation at its start."""
@@ -75,7 +78,10 @@ class Writer:
             self.inner(one, depth)
 
     def step(self, step: Step) -> None:
-        """The program after a pass."""
+        """The program after a pass, and what became of that before it."""
+        before, self._before = self._before, step
+        follows = before is not None and before.attempt == step.attempt
+        found = structure(before, step) if before is not None and follows else None
         self._write({
             "record": "step", "name": step.name, "reason": step.reason, "seconds": step.seconds,
             "phase": step.phase, "attempt": step.attempt, "resident": step.resident,
@@ -92,6 +98,8 @@ class Writer:
                  "said": dict(s.said), "span": self._place(s.span)}
                 for s in step.symbols
             ],
+            "did": did(step, found),
+            **({} if found is None else {"changes": _changes(found)}),
         })  # fmt: skip
 
     def part(self, part: Part) -> None:
@@ -161,3 +169,25 @@ class Writer:
 
     def _write(self, record: Mapping[str, Any]) -> None:
         self._sink(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def _changes(found: Structure) -> dict[str, Any]:
+    """What is not as it was, by lines from 1; those that follow each other on both sides as one."""
+    fates: list[list[Any]] = []
+    for match in found.matches:
+        if match.fate == "kept":
+            continue
+        old = None if match.old is None else match.old + 1
+        new = None if match.new is None else match.new + 1
+        last = fates[-1] if fates else None
+        if last is not None and last[0] == match.fate and last[1:3] == [
+            old and old - last[3], new and new - last[3],
+        ]:  # fmt: skip
+            last[3] += 1
+        else:
+            fates.append([match.fate, old, new, 1])
+    bodies = [
+        {"head": x.head, "removed": x.is_removed, "line": x.at + 1, "lines": x.lines}
+        for x in found.bodies
+    ]
+    return {"fates": fates, "bodies": bodies}

@@ -9,24 +9,27 @@
     codes     [{kind, language, note, document}]
     layouts, timeline, resources, pipelines, remarks
 
-Rows align the program before a pass with that after it: `=` is a run of `count` kept lines, `-`,
-`+`, `<` and `>` stand for one line, `~` and `*` for a pair that was renamed or changed.
+Rows align the program before a pass with that after it: `=` is a run of `count` kept lines, `⇤` and
+`⇥` one of lines that were dedented or indented, `-`, `+`, `<` and `>` stand for one line, `~` and
+`*` for a pair that was renamed or changed, and `·` says what became of the body of the line before.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
 
 from rich.text import Text
 
 from tilelang_diagnostics import Diagnostic, Span
+from tilelang_trace.did import decisions_in_short
+from tilelang_trace.diff import aligned
 from tilelang_trace.html.colour import colours
 from tilelang_trace.model import Line, Step, Trace, inside
 from tilelang_trace.pipelines import pipeline_text, pipelines
-from tilelang_trace.structure import Match, structure, word_changes
+from tilelang_trace.structure import Match, Structure, line_changes, structure
 from tilelang_trace.timing import entries
 
 Json = dict[str, Any]
@@ -147,11 +150,12 @@ def _steps(trace: Trace, tables: _Tables) -> list[Json]:
 
 def _step(earlier: tuple[int, Step] | None, step: Step, tables: _Tables) -> Json:
     number, before = (-1, None) if earlier is None else earlier
+    became = None if before is None or before.lines == step.lines else structure(before, step)
     found: Json = {
         "name": step.name, "depth": step.name.count("/"), "phase": step.phase,
         "seconds": step.seconds, "reason": step.reason,
         "resident": step.resident, "attempt": step.attempt,
-        "document": tables.document(step.lines, "python"),
+        "document": tables.document(step.lines, "python"), "did": decisions_in_short(step),
         "decisions": [
             {"kind": d.kind, "text": d.text, "why": d.why, "said": d.said,
              "span": tables.span(d.span),
@@ -165,28 +169,34 @@ def _step(earlier: tuple[int, Step] | None, step: Step, tables: _Tables) -> Json
             for s in step.symbols
         ],
     }  # fmt: skip
-    if before is not None and before.lines != step.lines:
-        rows = list(_rows(before, step))
-        signs = [row[0] for row in rows]
+    if before is not None and became is not None:
         found |= {
-            "before": number, "rows": rows,
-            "counts": [sum(s in "+*" for s in signs), sum(s in "-*" for s in signs),
-                       signs.count(">"), signs.count("~")],
-            "summary": structure(before, step).summary() if before.text != step.text else "",
+            "before": number, "rows": list(_rows(before, step, became)),
+            "summary": became.summary() if before.text != step.text else "",
         }  # fmt: skip
     return found
 
 
-def _rows(before: Step, after: Step) -> Iterator[list[Any]]:
-    found = structure(before, after)
+def _rows(before: Step, after: Step, found: Structure) -> Iterator[list[Any]]:
     old, new = found.of_old(), found.of_new()
+    removed = {x.at: x.said for x in found.bodies if x.is_removed}
+    come = {x.at: x.said for x in found.bodies if not x.is_removed}
     a, b = [x.text for x in before.lines], [x.text for x in after.lines]
-    matcher = SequenceMatcher(None, a, b, autojunk=False)
-    for kind, i, i_end, j, j_end in matcher.get_opcodes():
-        if kind == "equal":
-            yield ["=", i, j, i_end - i]
-        else:
-            yield from _replaced(range(i, i_end), range(j, j_end), old, new, a, b)
+    for same, left, right in aligned(found, before, after):
+        if not same:
+            for row in _replaced(left, right, old, new, a, b):
+                yield row
+                said = removed.get(row[1]), come.get(row[2])
+                yield from (["·", row[1], row[2], 1, x] for x in said if x is not None)
+            continue
+        at = right.start
+        for fate, run in groupby(right, key=lambda n: new[n].fate):
+            count = len(list(run))
+            yield [_SIGNS[fate], left.start + at - right.start, at, count]
+            at += count
+
+
+_SIGNS: Final = {"kept": "=", "dedented": "⇤", "indented": "⇥"}
 
 
 def _replaced(
@@ -204,7 +214,7 @@ def _replaced(
         at = waiting.index(other)
         yield from (_left(m, old) for m in waiting[:at])
         waiting = waiting[at + 1 :]
-        words = [list(map(list, w)) for w in word_changes(a[other], b[n])]
+        words = [list(map(list, w)) for w in line_changes(a[other], b[n])]
         yield ["~" if match.fate == "renamed" else "*", other, n, 1, *words]
     yield from (_left(m, old) for m in waiting)
 

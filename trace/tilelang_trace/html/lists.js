@@ -39,6 +39,7 @@ function pythonEntries(file) {
 }
 
 const CLASSES = { "+": "add", "-": "del", ">": "come", "<": "went", "~": "ren", "*": "add" };
+const KEPT = { "=": "unchanged lines", "⇤": "lines, only dedented", "⇥": "lines, only indented" };
 const CONTEXT = 3;
 
 // The rows of a difference for one column: both sides under each other, or one of two.
@@ -60,19 +61,24 @@ function diffEntries(step, side, opened) {
   };
   step.rows.forEach((row, position) => {
     const [sign, old, fresh, count, gone, come] = row;
-    if (sign === "=") {
+    if (sign === "·") {
+      const said = { ...blank, text: gone, sign, cls: "about", change: true };
+      (old >= 0 ? lefts : rights).push(said);
+      return;
+    }
+    if (sign in KEPT) {
       flush();
       const first = position === 0 ? 0 : CONTEXT, last = position === step.rows.length - 1 ? 0 : CONTEXT;
       const folded = !opened.has(position) && count > first + last + 1;
       for (let n = 0; n < count; n++) {
         if (folded && n === first) {
           const hidden = count - first - last;
-          out.push({ text: `⋯ ${hidden} unchanged lines`, n: undefined, sign: " ", cls: "gap", span: -1, others: [], gap: position });
+          out.push({ text: `⋯ ${hidden} ${KEPT[sign]}`, n: undefined, sign: " ", cls: "gap", span: -1, others: [], gap: position });
           n = count - last - 1;
           continue;
         }
         const source = side === "old" ? then[old + n] : now[fresh + n];
-        out.push({ ...source, sign: " " });
+        out.push(sign === "=" ? { ...source, sign: " " } : { ...source, sign, cls: "shift" });
       }
       return;
     }

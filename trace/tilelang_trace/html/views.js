@@ -16,9 +16,10 @@ function button(text, title, action, pressed) {
 }
 
 function stepBar(step, extra) {
-  const counts = step.rows ? step.summary || "places in Python changed" : "no change";
+  const changes = step.rows ? step.summary || "places in Python changed" : "no change";
+  const counts = step.did ? `${step.did} · ${changes}` : changes;
   return make("div", { class: "bar2" },
-    make("strong", {}, step.name), make("span", {}, duration(step.seconds)), make("span", { class: "counts" }, counts),
+    make("strong", {}, step.name), make("span", {}, duration(step.seconds)), make("span", { class: "counts", title: counts }, counts),
     make("span", { class: "reason", title: step.reason }, step.reason), ...extra);
 }
 
