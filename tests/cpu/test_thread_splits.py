@@ -236,3 +236,50 @@ def test_view_of_a_private_array_across_a_barrier() -> None:
     want = a.copy()
     want[:, 0] = a[::-1, 7]
     np.testing.assert_array_equal(b, want)
+
+
+def test_threads_that_meet_wait_without_a_barrier_of_the_author() -> None:
+    """At the places where a GPU has them wait, in loops and under conditions."""
+    n = 24
+
+    @T.prim_func
+    def eliminate(A: T.Tensor((n, n), "float32"), B: T.Tensor((n, n), "float32")):
+        with T.Kernel(1, threads=32):
+            tid = T.get_thread_binding()
+            m = T.alloc_shared((n, n), "float32")
+            for c in T.serial(n):
+                if tid < n:
+                    m[tid, c] = A[tid, c]
+            for k in T.serial(n):
+                if tid > k and tid < n:
+                    m[tid, k] /= m[k, k]
+                    for j in T.serial(k + 1, n):
+                        m[tid, j] -= m[tid, k] * m[k, j]
+            if tid < n:
+                for c in T.serial(n):
+                    B[c, tid] = m[c, tid]
+
+    rng = np.random.default_rng(0)
+    a = (rng.standard_normal((n, n)) + n * np.eye(n)).astype(np.float32)
+    b = np.zeros_like(a)
+    run_on_cpu(eliminate, a, b)
+    lower, upper = np.tril(b, -1) + np.eye(n), np.triu(b)
+    np.testing.assert_allclose(lower.astype(np.float64) @ upper, a, rtol=1e-4, atol=1e-3)
+
+
+def test_what_a_parallel_loop_names_belongs_to_its_iterations() -> None:
+    @T.prim_func
+    def ranks(A: T.Tensor((40,), "int32"), B: T.Tensor((40,), "int32")):
+        with T.Kernel(1, threads=32):
+            tid = T.get_thread_binding()
+            next_place = T.alloc_shared((4,), "int32")
+            if tid < 4:
+                next_place[tid] = tid * 10
+            for i in T.Parallel(40):
+                place = T.atomic_add(next_place[A[i]], 1, return_prev=True)
+                B[place] = i
+
+    a = np.tile(np.arange(4, dtype=np.int32), 10)
+    b = np.zeros(40, np.int32)
+    run_on_cpu(ranks, a, b)
+    assert (a[b] == np.repeat(np.arange(4), 10)).all()

@@ -42,7 +42,9 @@ class Prover:
 
     def bind_value(self, var: tirx.Var, value: tirx.Expr) -> None:
         """`var == value` from here on, unless the value is not a matter of integers."""
-        if is_integer(value) and self._is_stable(value) and not contains(value, _is_call):
+        if not self._is_stable(value) or contains(value, _is_call):
+            return
+        if is_integer(value) and not contains(value, may_wrap_around):
             self.analyzer.bind(var, value, allow_override=True)
 
     @contextmanager
@@ -103,6 +105,13 @@ def is_integer(expr: tirx.Expr) -> bool:
     """Whether `expr` is one integer."""
     dtype = build.dtype_of(expr)
     return dtype.startswith(("int", "uint")) and build.lanes_of(dtype) == 1
+
+
+def may_wrap_around(node: Any) -> bool:
+    """Whether a negative number may become an unsigned one here, which stops TVM's analyzer."""
+    if not isinstance(node, tirx.Cast) or not build.dtype_of(node).startswith("uint"):
+        return False
+    return build.dtype_of(node.value).startswith("int")
 
 
 def linear_step(analyzer: tirx.Analyzer, expr: tirx.Expr, var: tirx.Var) -> int | None:

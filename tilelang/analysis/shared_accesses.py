@@ -11,7 +11,7 @@ from the start of the memory a buffer lives in: the buffer itself, or the dynami
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -161,6 +161,14 @@ def launch_tree(launch: Any) -> LaunchTree:
     return LaunchTree(reader.block(body), tuple(threads), reader.values)
 
 
+def block_tree(
+    body: Any, threads: tuple[tuple[Any, int], ...], together: Callable[[Any], bool]
+) -> LaunchTree:
+    """The tree of a block whose threads do some statements `together`, waiting before and after."""
+    reader = _Reader(body, together)
+    return LaunchTree(reader.block(body), threads, reader.values)
+
+
 def leaves(nodes: tuple[Node, ...]) -> Iterator[Leaf]:
     """Every leaf below `nodes`, in program order."""
     for node in nodes:
@@ -177,6 +185,7 @@ def leaves(nodes: tuple[Node, ...]) -> Iterator[Leaf]:
 @dataclass(slots=True)
 class _Reader:
     root: Any
+    together: Callable[[Any], bool] = lambda _: False
     values: dict[Any, Any] = field(default_factory=dict)
     _opaque: set[Any] = field(default_factory=set)
     _views: Mapping[Any, Any] = field(default_factory=dict)
@@ -216,6 +225,8 @@ class _Reader:
             return list(self.block(s))
         if isinstance(s, tirx.AttrStmt):
             return list(self.block(s.body))
+        if self.together(s):
+            return [Leaf(s, event=Event("block"))]
         if isinstance(s, tirx.For):
             free = attrs.ROUNDS in s.annotations or _is_vector(s)
             head = self._reads(s.min, s.span) + self._reads(s.extent, s.span)

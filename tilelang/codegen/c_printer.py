@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from tilelang.analysis.ranges import may_wrap_around
 from tilelang.codegen.c_expr import Expressions
 from tilelang.codegen.c_names import Names
 from tilelang.codegen.c_text import OPERATORS, PRODUCT, SUM, Unsupported, c_string
@@ -27,7 +28,7 @@ from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import DEVICE_OPS, SHARED_ALIGNMENT, SHARED_OFFSET
 from tilelang.ir.device_support import lacking
 from tilelang.ir.spans import calls_of, from_tir
-from tilelang.ir.visit import collect
+from tilelang.ir.visit import collect, contains
 from tilelang_diagnostics.model import Span
 
 _INDENT: Final = "  "
@@ -183,7 +184,9 @@ class CPrinter:
         dtype = build.dtype_of(value)
         if not dtype.startswith(("int", "uint")) or build.lanes_of(dtype) > 1:
             return
-        if not collect(value, tirx.TensorLoad) and not collect(value, tirx.Call):
+        if collect(value, tirx.TensorLoad) or collect(value, tirx.Call):
+            return
+        if not contains(value, may_wrap_around):
             self.x.analyzer.bind(var, value, allow_override=True)
 
     def _store(self, s: Any) -> None:

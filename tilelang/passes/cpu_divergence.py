@@ -183,6 +183,8 @@ class Divergence:
             self._visit(s.then_case, inner)
             if s.else_case is not None:
                 self._visit(s.else_case, inner)
+        elif isinstance(s, tirx.For) and is_parallel(s):
+            return  # what it names belongs to its iterations, not to threads
         elif isinstance(s, tirx.For):
             varies = self.expr(s.min) or self.expr(s.extent)
             if varies:

@@ -110,16 +110,40 @@ def _sources(s: Any, pipelined: Any) -> list[_Source]:
     nest = parallel_nest_of(s) if isinstance(s, tirx.For) else []
     if not nest or any(build.int_value(loop.extent) is None for loop in nest):
         return []
+    values = _arithmetic(nest[-1].body)
     loads = [
         load
-        for load in collect(nest[-1].body, tirx.TensorLoad)
-        if str(load.source.scope()) == "global" and uses(load, [pipelined])
+        for read in collect(nest[-1].body, tirx.TensorLoad)
+        if str(read.source.scope()) == "global"
+        and uses(load := substitute(read, values), [pipelined])
     ]
     if len(loads) != 1 or dtype(str(loads[0].source.dtype)).bits < 8:
         return []
-    if not _runs_along(loads[0], nest[-1].loop_var):
+    (load,) = loads
+    if not _may_be_asked_for(load, nest) or not _runs_along(load, nest[-1].loop_var):
         return []
-    return [_Source(loads[0], tuple(nest[:-1]), nest[-1])]
+    return [_Source(load, tuple(nest[:-1]), nest[-1])]
+
+
+def _arithmetic(body: Any) -> dict[Any, Any]:
+    """What stands for the names that `body` binds to arithmetic."""
+    values: dict[Any, Any] = {}
+    for bind in collect(body, tirx.Bind):
+        if not collect(bind.value, tirx.TensorLoad):
+            values[bind.var] = substitute(bind.value, values)
+    return values
+
+
+def _may_be_asked_for(load: Any, nest: Sequence[Any]) -> bool:
+    """Whether the place of `load` can be told outside of its nest, where nothing guards what is
+    read to find it."""
+    inside = [bind.var for bind in collect(nest[-1].body, tirx.Bind)]
+    if any(uses(index, inside) for index in load.indices):
+        return False
+    inner = [loop.loop_var for loop in nest]
+    return not any(
+        uses(other, inner) for i in load.indices for other in collect(i, tirx.TensorLoad)
+    )
 
 
 def _runs_along(load: Any, var: Any) -> bool:

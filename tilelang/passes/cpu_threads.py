@@ -22,6 +22,7 @@ from tilelang.passes.context import PassContext
 from tilelang.passes.cpu_divergence import Divergence, mentions_threads
 from tilelang.passes.cpu_emit import emit_skeleton
 from tilelang.passes.cpu_grid import split_grid_barriers
+from tilelang.passes.cpu_order import keep_threads_in_order
 from tilelang.passes.cpu_split import NeedsThreads, Splitter
 
 
@@ -57,7 +58,7 @@ def _launches(s: Any) -> Any:
         body = body.body
     if not axes:
         return tirx.AttrStmt(s.node, s.attr_key, s.value, _launches(s.body), s.span)
-    rewritten = _block(body, axes)
+    rewritten = _block(body, axes, s)
     for wrapper in reversed(wrappers):
         rewritten = tirx.AttrStmt(
             wrapper.node, wrapper.attr_key, wrapper.value, rewritten, wrapper.span
@@ -85,8 +86,8 @@ def _thread_tag(s: Any) -> str | None:
     return tag if tag in attrs.THREAD_TAGS else None
 
 
-def _block(body: Any, axes: dict[str, tuple[Any, Any]]) -> Any:
-    """The code of one block, without threads."""
+def _block(body: Any, axes: dict[str, tuple[Any, Any]], launch: Any) -> Any:
+    """The code of one block, without threads; `launch` is the whole nest around it."""
     variables = [var for var, _ in axes.values()]
     _refuse_warp_groups(body)
     if not mentions_threads(body, variables):
@@ -104,6 +105,9 @@ def _block(body: Any, axes: dict[str, tuple[Any, Any]]) -> Any:
     threads = prod(counts)
     with nested("find_divergence"):
         divergence = Divergence(body, variables, threads)
+    with nested("find_hazards"):
+        shape = tuple((axes[tag][0], sizes[tag] or 1) for tag in ordered)
+        body = keep_threads_in_order(body, shape, launch, divergence)
     with nested("split_at_barriers"):
         splitter = Splitter(divergence)
         nodes = splitter.split(body)
