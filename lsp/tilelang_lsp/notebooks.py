@@ -5,18 +5,13 @@ A kernel in the third cell then sees the imports of the first, as it does when t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.convert import Cells
 from tilelang_lsp.documents import Documents
-
-_MAGIC = re.compile(r"^(\s*)([%!].*)$", re.M)
-# `%%bash`: the whole cell is for another program, unless the magic is one that runs it as Python.
-_OTHER_LANGUAGE = re.compile(r"\s*%%(\w+)")
-_OF_PYTHON = frozenset({"capture", "debug", "lprun", "memit", "prun", "time", "timeit"})
+from tilelang_lsp.magics import python_of
 
 
 @dataclass(slots=True)
@@ -76,16 +71,8 @@ class Notebooks:
         for cell in found.cells:
             # Lines as the editor counts them: text that ends in a line end has an empty last one.
             lines = split_lines(text_of(cell))
-            parts.append(_python("\n".join(lines)))
+            parts.append(python_of("\n".join(lines)))
             starts.append(line)
             line += len(lines)
         found.known = Cells(tuple(found.cells), tuple(starts))
         return "".join(f"{part}\n" for part in parts)
-
-
-def _python(text: str) -> str:
-    """The text of a cell without what only IPython understands; its lines stay where they are."""
-    cell = _OTHER_LANGUAGE.match(text)
-    if cell is not None and cell[1] not in _OF_PYTHON:
-        return re.sub("^", "#", text, flags=re.M)
-    return _MAGIC.sub(r"\1#\2", text)

@@ -177,7 +177,22 @@ def whole_text(*cells: str) -> tuple[str, Notebooks]:
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("%pip list\n  !ls\nx = 3 % 2", "#%pip list\n  #!ls\nx = 3 % 2\n"),
+        ("%pip list\n  !ls\nx = 3 % 2", "#%pip list\n  pass#!ls\nx = 3 % 2\n"),
+        ("if x:\n  %pip list", "if x:\n  pass#%pip list\n"),
+        ("!pip \\\n  install 'x\ny = 1", "#!pip \\\n#  install 'x\ny = 1\n"),
+        ("x = !ls -l 'a", "x = globals()#!ls -l 'a\n"),
+        ("  a, b.c = %sql select", "  a, b.c = globals()#%sql select\n"),
+        ("x = %env HOME\ny = 2", "x = globals()#%env HOME\ny = 2\n"),
+        ("T.copy?\nT.gemm??\nf(x).y?", "#T.copy?\n#T.gemm??\n#f(x).y?\n"),
+        ("?T.copy\n??T.copy\n? %time", "#?T.copy\n#??T.copy\n#? %time\n"),
+        ("*.read*?\n%time?", "#*.read*?\n#%time?\n"),
+        # What is Python's stays.
+        ("x = (a\n  % b\n  )", "x = (a\n  % b\n  )\n"),
+        ("x = a \\\n  % b", "x = a \\\n  % b\n"),
+        ("s = '''\n%d\nwhy?\n'''\n%ls", "s = '''\n%d\nwhy?\n'''\n#%ls\n"),
+        ("s = 'why?'  # why?\n# why?\nx != 3", "s = 'why?'  # why?\n# why?\nx != 3\n"),
+        ("f('(')\n%ls", "f('(')\n#%ls\n"),
+        ("x = f'''{y}''' % z\n!ls", "x = f'''{y}''' % z\n#!ls\n"),
         ("%%bash\nfor x in a; do\n\ndone", "#%%bash\n#for x in a; do\n#\n#done\n"),
         ("%%time\nx = 1", "#%%time\nx = 1\n"),
         ("a\r\nb\rc\n", "a\nb\nc\n\n"),
