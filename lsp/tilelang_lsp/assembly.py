@@ -9,13 +9,13 @@ somebody asks for it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 from tilelang_diagnostics import Diagnostic, Span
-from tilelang_lsp.model import Analysis, Kernel, Outline, Part, Symbol
+from tilelang_lsp.model import MODULE, Analysis, Kernel, Outline, Part, Symbol
 from tilelang_lsp.moves import Moves, Placed, Tops
 
 MOST_FILES = 16  # whose parts are remembered
@@ -43,7 +43,7 @@ Message: TypeAlias = tuple[Head, dict[str, Placed[Part] | None]]
 @dataclass(frozen=True, eq=False)
 class Reading:
     """What was read of one version of a file: its parts are where they were when they were read,
-    the same objects as in the version before where nothing changed."""
+    the same objects as in the version before where nothing changed. Those read last come first."""
 
     path: str
     text: str
@@ -65,11 +65,12 @@ class Reading:
         head = self.head
         parts = [self.moved(placed) for placed in self.parts.values()]
         contents = {span: inner for part in parts for span, inner in part.contents}
+        ranges = [(top.whole.line, top.whole.end_line) for top in head.outline]
         return Analysis(
             self.path,
             self.text,
             head.diagnostics,
-            _symbols(parts),
+            _symbols(parts, ranges),
             tuple(sorted((k for part in parts for k in part.kernels), key=lambda k: k.span)),
             tuple(_filled(node, contents) for node in head.outline),
             head.aliases,
@@ -119,9 +120,28 @@ def merged(symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
     return tuple(sorted(map(_merge, found.values()), key=_place))
 
 
-def _symbols(parts: Iterable[Part]) -> tuple[Symbol, ...]:
+def _symbols(parts: Sequence[Part], definitions: Iterable[tuple[int, int]]) -> tuple[Symbol, ...]:
     own = [symbol for part in parts for symbol in part.symbols]
-    return tuple(sorted([*own, *merged(s for part in parts for s in part.shared)], key=_place))
+    shared = merged(_current(parts, tuple(definitions)))
+    return tuple(sorted([*own, *shared], key=_place))
+
+
+def _current(
+    parts: Sequence[Part], definitions: Sequence[tuple[int, int]]
+) -> Iterator[Symbol]:  # fmt: skip
+    """What is bound in no part. All know what is at the top of the file: the first knows it best,
+    the others only how they use it."""
+    newest = {(s.name, s.span) for part in parts[:1] for s in part.shared if s.function == MODULE}
+    for number, part in enumerate(parts):
+        for symbol in part.shared:
+            if number == 0 or symbol.function != MODULE:
+                yield symbol
+                continue
+            uses = tuple(u for u in symbol.uses if any(a <= u.line <= b for a, b in definitions))
+            if (symbol.name, symbol.span) in newest:
+                yield replace(symbol, uses=uses, detail="", notes=())
+            elif uses:
+                yield replace(symbol, uses=uses)
 
 
 def _place(symbol: Symbol) -> tuple[object, ...]:

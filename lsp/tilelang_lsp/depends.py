@@ -1,12 +1,14 @@
 """Which texts of a file can change what one of its definitions says?
 
-    BLOCK = 32                       every text outside of functions, and the headers of all
+    BLOCK = 32                       what binds a name that counts, or says one
+    import torch                     every other text outside of functions, and all headers
     def double(x): ...               what a kernel calls, and what that calls
     def matmul(A, B): ...            its own
     def main(): matmul(1024)         what calls it, for the values that it is called with
     def reference(a, b): ...         nothing else
 
-Names decide: a function counts where its name is a word of a text that counts.
+Names decide: a function or a binding counts where its name is a word of a text that counts. What
+calls a kernel counts with what it says, but not with the other kernels that it calls.
 """
 
 from __future__ import annotations
@@ -14,16 +16,26 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.definitions import first_line
 
+# Who says one of these may hold a kernel of its own.
+_KERNELS = frozenset({"Kernel", "prim_func", "jit"})
 MAIN = 'if __name__ == "__main__"'
 # A text that says one of these may be about any kernel.
 _FOR_ALL = ("add_argument", "tilelang:")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A statement outside of functions that does nothing but bind names."""
+
+    names: frozenset[str]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +48,12 @@ class Statements:
     starts: tuple[int, ...]
     functions: Mapping[str, str]  # their text by name
     headers: Mapping[str, str]  # the part of it before their first statement
-    others: tuple[str, ...]  # what is no function; comments between statements, if for us
+    bound: tuple[Bound, ...]
+    others: tuple[str, ...]  # what is neither; comments between statements, if for us
     lines: tuple[str, ...]
     unique: bool
     firsts: Mapping[str, int]  # lines of functions
+    order: tuple[str, ...] = ()  # names of functions, and nothing for what is none
 
     @staticmethod
     def of(tree: ast.Module, text: str) -> Statements:
@@ -50,6 +64,8 @@ class Statements:
         headers: dict[str, str] = {}
         firsts: dict[str, int] = {}
         others: list[str] = []
+        bound: list[Bound] = []
+        order: list[str] = []
         unique = True
         between = 0
         for node in tree.body:
@@ -59,14 +75,22 @@ class Statements:
             between = node.end_lineno or first
             own = "\n".join(lines[first - 1 : between])
             name = _name(node)
+            order.append(name or "")
             if name is None:
-                others.append(own)
+                names = None if _is_for_all(own) else _bound(node)
+                if names is None:
+                    others.append(own)
+                else:
+                    bound.append(Bound(names, own))
                 continue
             unique = unique and name not in functions
             functions[name], firsts[name] = own, first
             headers[name] = "\n".join(lines[first - 1 : _last_of_header(node)]).rstrip()
         others += _for_us(lines[between:])
-        return Statements(tuple(starts), functions, headers, tuple(others), lines, unique, firsts)
+        return Statements(
+            tuple(starts), functions, headers, tuple(bound), tuple(others), lines, unique, firsts,
+            tuple(order),
+        )  # fmt: skip
 
     def range(self, name: str) -> tuple[int, int]:
         """First and last line of a function; of what is none, no line."""
@@ -76,7 +100,7 @@ class Statements:
     @property
     def shared(self) -> tuple[object, ...]:
         """The texts that every definition depends on."""
-        for_all = [t for t in self.functions.values() if any(word in t for word in _FOR_ALL)]
+        for_all = [t for t in self.functions.values() if _is_for_all(t)]
         return self.others, tuple(self.headers.items()), tuple(for_all)
 
     def digest(self, name: str) -> str:
@@ -88,22 +112,76 @@ class Statements:
         """What changes whenever running a definition may do something else: host code makes its
         inputs and says what is right. `kernels` are the definitions that hold some."""
         texts = [(n, t) for n, t in self.functions.items() if n == name or n not in kernels]
-        return _hash((self.others, texts))
+        return _hash((self.others, self.bound, texts))
 
     def own(self, name: str) -> tuple[str, ...]:
         """The other texts that a function depends on, itself first."""
         words = {n: _words(text) for n, text in self.functions.items()}
-        found = dict.fromkeys((name,))
-        todo = [name, *(n for n, said in words.items() if name in said)]
-        while todo:
-            one = todo.pop()
-            found[one] = None
-            todo += [n for n in words[one] & words.keys() if n not in found]
-        return tuple(self.functions[n] for n in found)
+        callers = {n for n, said in words.items() if name in said and n != name}
+        found, said, taken = {name: False}, set[str](), dict[Bound, None]()
+        found.update(dict.fromkeys(callers, False))  # whether what it says was looked at
+        calls = {name, *callers}
+        grown = True
+        while grown:
+            grown = False
+            for one in [n for n, is_done in found.items() if not is_done]:
+                found[one] = grown = True
+                said |= words[one]
+                self._follow(words[one], words, found, kernels=one not in callers)
+            for statement in self.bound:
+                says = _words(statement.text)
+                if statement not in taken and (statement.names & said or says & calls):
+                    taken[statement], grown = None, True
+                    if statement.names & said:  # its value is used
+                        said |= says
+                        self._follow(says, words, found, kernels=False)
+                    else:  # it may call, or give what is called another name
+                        calls |= statement.names
+        return (*(self.functions[n] for n in found), *sorted(s.text for s in taken))
+
+    def naming(self, before: Statements) -> Iterator[str]:
+        """The functions that say a name which a statement now binds otherwise."""
+        changed = {*self.bound} ^ {*before.bound}
+        names = {name for statement in changed for name in statement.names}
+        if names:
+            yield from (n for n, text in self.functions.items() if names & _words(text))
+
+    @staticmethod
+    def _follow(
+        said: Collection[str], words: Mapping[str, frozenset[str]], found: dict[str, bool],
+        kernels: bool,
+    ) -> None:  # fmt: skip
+        """Find the functions that a text names."""
+        for name in words:
+            if name in said and name not in found and (kernels or not words[name] & _KERNELS):
+                found[name] = False
 
 
 def _hash(value: object) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=16).hexdigest()
+
+
+def _is_for_all(text: str) -> bool:
+    return any(word in text for word in _FOR_ALL)
+
+
+def _bound(node: ast.stmt) -> frozenset[str] | None:
+    """The names that a statement binds, if it does nothing else to what is bound."""
+    match node:
+        case ast.Assign(targets=targets):
+            parts = [p for t in targets for p in _parts(t)]
+        case ast.AnnAssign(target=target):
+            parts = [target]
+        case _:
+            return None
+    names = [p.id for p in parts if isinstance(p, ast.Name)]
+    return frozenset(names) if len(names) == len(parts) else None
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [p for inner in target.elts for p in _parts(inner)]
+    return [target]
 
 
 def _name(node: ast.stmt) -> str | None:
@@ -129,6 +207,6 @@ def _for_us(lines: tuple[str, ...]) -> list[str]:
     return [line for line in lines if "tilelang" in line]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", text))

@@ -17,6 +17,7 @@ SymbolKind = Literal[
     "parameter", "buffer", "variable", "loop", "block", "constant", "dim", "function", "unknown"
 ]
 MODULES = ("StaticModule", "ImportedModule")  # what the front end has for them
+MODULE = "<module>"  # the function of what is bound at the top of a file
 OutlineKind = Literal["kernel", "function", "macro", "class", "buffer", "parameter"]
 # What a kernel is looked into for where no target is set (`tilelang.layouts.machine`).
 NOMINAL = "cuda:sm_80"

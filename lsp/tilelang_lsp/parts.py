@@ -18,13 +18,11 @@ from tilelang_lint.engine import check
 from tilelang_lint.rules import Subject
 from tilelang_lsp.depends import MAIN, Statements
 from tilelang_lsp.facts import program_facts
-from tilelang_lsp.model import Outline, Part, Symbol
+from tilelang_lsp.model import MODULE, Outline, Part, Symbol
 from tilelang_lsp.moves import Moves, Placed
 from tilelang_lsp.options import Options
 from tilelang_lsp.outline import Imports, contents_of, definitions, imports
 from tilelang_lsp.parsed import kernel_of, owner_at, symbols_of
-
-MODULE = "<module>"  # the function of what is bound at the top of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +97,25 @@ class File:
             n not in now.functions for n in names
         ):
             return None
-        if self.statements.shared != now.shared:
-            return None
         before = self.statements
+        if before.shared != now.shared or before.order != now.order:
+            return None
         edited = [n for n in now.functions if now.functions[n] != before.functions[n]]
-        if not edited:
+        if not edited and before.bound == now.bound:
             return ()
         # A function that held no kernel may hold one now.
-        touched = {*edited, *(n for n in names if now.own(n) != before.own(n))}
+        more = (*names, *now.naming(before))
+        touched = {*edited, *(n for n in more if now.own(n) != before.own(n))}
+        if before.bound != now.bound and touched.isdisjoint(names):
+            touched.update(names[:1])  # one at least says what is bound at the top of the file
         return tuple(n for n in now.functions if n in touched and n != MAIN)
 
     def updated(self, read: File, changed: Collection[str]) -> File:
-        """This file with the parts that were read again, the others as they were."""
+        """This file with the parts that were read again, in front, and the others as they were."""
         gone = Placed(Part(), read.statements.starts)
-        parts = {
-            name: read.parts.get(name, gone) if name in changed else placed
-            for name, placed in self.parts.items()
-        }
-        parts.update((n, p) for n, p in read.parts.items() if n not in parts)
-        return replace(read, parts=parts)
+        kept = {n: gone if n in changed else p for n, p in self.parts.items()}
+        kept = {n: p for n, p in kept.items() if n not in read.parts}
+        return replace(read, parts={**read.parts, **kept})
 
 
 def _part(

@@ -24,6 +24,14 @@ from tilelang_lsp.options import Options
 
 TWO = kernel_text("""
     BLOCK = 32
+    WARM = 10
+    SIZE = 4
+
+    def helper(n):
+        return 2 * n
+
+    TWICE = SIZE * 2
+    AGAIN = helper(TWICE)
 
     @T.macro
     def double(x):
@@ -41,6 +49,7 @@ TWO = kernel_text("""
         with T.Kernel(1) as bx:
             t = T.alloc_shared((BLOCK,), "float32")
             double(B)
+            v = T.alloc_shared((AGAIN,), "float32")
             T.copy(missing, t)
 
     def reference(a):
@@ -48,6 +57,10 @@ TWO = kernel_text("""
 
     def use(x):
         second(x)
+
+    KERNELS = [first, second]
+    other = second
+    CALLED = other(5)
 
     if __name__ == "__main__":
         first(3)
@@ -88,7 +101,22 @@ def after(before: str, now: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, 
         ("# before the first", "\n\n\n# before the first", ()),
         ("# before the first", "# before it", ()),
         ("# before the first", "# tilelang: set n=3", None),
-        ("BLOCK = 32", "BLOCK = 16", None),
+        ("BLOCK = 32", "BLOCK = 16", ("first", "second")),
+        ("BLOCK = 32", "BLOCK = 16 +", ("first", "second")),
+        ("BLOCK = 32", "BLOCK, MORE = 16, 3", ("first", "second")),
+        ("BLOCK = 32", "if 1:\n        BLOCK = 16", None),
+        # One says what is bound at the top of the file.
+        ("WARM = 10", "WARM = 100\\\n + 3", ("first",)),
+        ("WARM = 10", "WARM = SIZE", ("first",)),
+        ("WARM = 10", "SIZES = 3", ("first",)),
+        ("SIZE = 4", "SIZE = 5", ("second",)),
+        ("SIZE = 4", "SIZE = [\n    5,\n][0]", ("second",)),
+        ("TWICE = SIZE * 2", "TWICE = SIZE * 3", ("second",)),
+        ("return 2 * n", "return 3 * n", ("helper", "second")),
+        ("KERNELS = [first, second]", "KERNELS = [first]", ("first", "second")),
+        ("other = second", "other = 3", ("second",)),
+        ("CALLED = other(5)", "CALLED = other(6)", ("second",)),
+        ("WARM = 10", "import os", None),
         ("x[0] * 2", "x[0] * 3", ("double", "first", "second")),
         ("x[0] = x", "\n    x[0] = x", ("double", "first", "second")),
         ("def double(x)", "def double(x, y=1)", None),
