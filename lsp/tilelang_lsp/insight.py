@@ -11,7 +11,7 @@ stages of a pipeline and the bytes of a block come from lowering, when that succ
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -83,13 +83,9 @@ def insight(
         again, _ = _specialised(text, path, kernel, line, options, other)
         if again is not None and again.function is not None:
             budgets.append(_other_budget(again.function, other, path, lower))
-    names = {
-        value.span: name.span for name in parsed.symbols.symbols
-        if isinstance(value := name.value, Buffer) and name.span.file == path
-    }  # fmt: skip
     return replace(
         about,
-        facts=tuple(dict.fromkeys(replace(f, span=names.get(f.span, f.span)) for f in facts)),
+        facts=tuple(dict.fromkeys(_at_names(facts, parsed, path))),
         budgets=tuple(budgets),
         diagnostics=without_suppressed(
             tuple(own_findings(dict.fromkeys(found), path, options.imports)), text, path
@@ -144,6 +140,21 @@ def _origin(name: str, options: Options, said: Any) -> str:
         return "the editor's settings"
     stated = said.stated(name)
     return "the file" if stated is None else str(stated.origin)
+
+
+def _at_names(facts: Iterable[Fact], parsed: Parsed, path: str) -> Iterator[Fact]:
+    """Facts about tiles at the names they are bound to; layouts at further names, too, such as the
+    parameter of a macro that a tile is given to."""
+    names: dict[Span, list[Span]] = {}
+    for symbol in parsed.symbols.symbols:
+        value = symbol.value
+        if isinstance(value, Buffer) and value.span is not None and symbol.span.file == path:
+            names.setdefault(value.span, []).append(symbol.span)
+    for fact in facts:
+        first, *others = names.get(fact.span, [fact.span])
+        yield replace(fact, span=first)
+        if fact.kind == "layouts":
+            yield from (replace(fact, span=span) for span in others)
 
 
 def _layout_facts(entry: Entry, path: str) -> Iterator[Fact]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tests.lsp.asking import analysis_of, in_launch, lines_of, with_hints
+from tests.lsp.asking import analysis_of, in_launch, lines_of, with_all_hints, with_hints
 from tests.support.markers import kernel_text
 from tilelang_lsp.features.inlay_hints import LONGEST_LABEL, hints, shorten
 
@@ -167,3 +169,28 @@ def test_the_tooltip_says_what_the_label_leaves_out() -> None:
 def test_long_labels_are_shortened(label: str, short: str) -> None:
     assert shorten(label) == short
     assert len(shorten(label)) <= LONGEST_LABEL
+
+
+def test_every_parameter_says_what_it_is_given() -> None:
+    text = f"""
+        @tilelang.jit
+        def make(M=1024, N=256, *, K=512,
+                 block=64):
+            {in_launch("T.clear(C)").replace(chr(10), chr(10) + " " * 12)}
+            return main
+
+        a, b = 1, 2
+        make(128, 256, K=128, block=32)
+    """
+    assert with_hints(text).split("\n")[:2] == [
+        "def make(M⟨ = 128⟩=1024, N=256, *, K⟨ = 128⟩=512,",
+        "block⟨ = 32⟩=64):",
+    ]
+
+
+def test_a_tile_keeps_its_layout_where_a_macro_gets_it() -> None:
+    macro = "@T.macro\ndef double(tile):\n    for i in T.Parallel(64):\n        tile[i] *= 2\n\n"
+    body = "s = T.alloc_fragment((64,), 'float32')\nT.clear(s)\ndouble(s)\nT.copy(s, C[0, 0:64])"
+    drawn = with_all_hints(macro + in_launch(body, grid="1"))
+    assert re.search(r"^s⟨: \(64,\) float32 fragment⟩⟨ [^⟩]+⟩ =", drawn, re.M)
+    assert re.search(r"^def double\(tile⟨: \(64,\) float32 fragment⟩⟨ [^⟩]+⟩\)", drawn, re.M)

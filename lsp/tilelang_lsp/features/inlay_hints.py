@@ -116,7 +116,7 @@ def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
 def _is_news(symbol: Symbol, before: str, behind: str) -> bool:
     """Whether a name is given a value here that the line itself does not spell out."""
     assigned = re.match(r"\s*(?::[^=]*)?=(?!=)\s*(.*)", behind)
-    if assigned is None or before.rstrip().endswith(","):
+    if assigned is None or (before.rstrip().endswith(",") and not _is_open(before)):
         return False  # of several targets none stands before its own value
     value = symbol.detail.removeprefix("= ")
     text = assigned[1].replace('"', "'")
@@ -124,6 +124,11 @@ def _is_news(symbol: Symbol, before: str, behind: str) -> bool:
         return False
     number = re.match(r"([\w.+-]+)\s*(?:[,)#].*)?$", text)
     return number is None or not _is_same_number(number[1], value)
+
+
+def _is_open(text: str) -> bool:
+    """Whether a bracket is open, as before a parameter."""
+    return text.count("(") > text.count(")")
 
 
 def _is_same_number(text: str, value: str) -> bool:
