@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -165,8 +166,105 @@ def test_what_stopped_a_compilation_stands_above_remarks() -> None:
         #       ^^^^^^^^^^^^^^^^^^^^ warning[TL185] help: init=0
         A[count] = 1
      """,
+        """
+        i, j = T.Parallel(4, 4)
+        #      ^^^^^^^^^^^^^^^^ error[TL156] help: write `for i, j in …:`
+        A[i] = 1
+     """,
     ],
-    ids=["inf", "mean", "policy", "variable"],
+    ids=["inf", "mean", "policy", "variable", "unpacked loop"],
 )
 def test_what_a_slip_is_told(body: str) -> None:
     check_diagnostics(in_kernel(body))
+
+
+IN_A_MACRO = """
+import tilelang.language as T
+@T.macro
+def step(A, value):
+    with T.Kernel(1, threads=32):
+        T.fill(A, value)
+@T.prim_func
+def main(A: T.Tensor((8,), "float32"), n: T.int32):
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("step(A, 1) if n > 0 else step(A, 2)", "TL181"),
+        ("step(A)", "TL113"),
+        ("for i in range(2): step(A, 1)", "TL161"),
+    ],
+)
+def test_a_launch_that_a_macro_would_make_is_not_missed(call: str, code: str) -> None:
+    (parsed,) = parse_static(IN_A_MACRO.format(call=call), "k.py")
+    assert [d.code for d in parsed.diagnostics if d.is_error] == [code]
+
+
+def test_launches_of_a_list_stand_one_after_the_other() -> None:
+    text = IN_A_MACRO.format(call="for i in list(range(2)): step(A, i)")
+    (parsed,) = parse_static(text, "k.py")
+    assert not parsed.diagnostics and parsed.function is not None
+
+
+LATER = """
+import tilelang.language as T
+@T.prim_func
+def main(A: T.Tensor((8,), "float32")):
+    with T.Kernel(1, threads=32):
+        rows = T.alloc_shared((2, 8), "float32")
+        for k in T.serial(8):
+            {first}
+            T.copy(A, rows[k % 2, :])
+        T.copy(rows[1, :], A)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "codes"),
+    [
+        ("if k > 0: A[k] = rows[(k + 1) % 2, k]", set()),
+        ("A[k] = rows[(k + 1) % 2, k]", {"TL185"}),
+    ],
+)
+def test_a_read_of_later_iterations_is_no_early_one(first: str, codes: set[str]) -> None:
+    (parsed,) = parse_static(LATER.format(first=first), "k.py")
+    assert {d.code for d in parsed.diagnostics} == codes
+
+
+@tilelang.jit(target="cpu")
+def scaled_by_root(A):
+    n = T.const("n")
+    A: T.Tensor((n,), T.float32)
+    factor = 1 / math.sqrt(n)
+    B = T.empty((n,), T.float32)
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(n):
+            B[i] = A[i] * factor
+    return B
+
+
+def test_python_computes_with_sizes_it_knows_only_at_the_call() -> None:
+    a = np.ones(16, np.float32)
+    assert np.allclose(scaled_by_root(a), 0.25)
+
+
+@tilelang.jit(target="cuda:sm_80", execution_backend="emulator")
+def hashed(n):
+    @T.prim_func
+    def main(B: T.Tensor((n,), "uint32")):
+        with T.Kernel(T.ceildiv(n, 32), threads=32) as bx:
+            tx = T.get_thread_binding()
+            seed = T.cast(bx * 32 + tx - 40, "uint32")
+            B[bx * 32 + tx] = seed * T.uint32(2654435761)
+
+    return main
+
+
+@needs_compiler
+def test_a_negative_number_becomes_an_unsigned_one() -> None:
+    b = np.zeros(70, np.uint32)
+    hashed(70)(b)
+    assert (b == (np.arange(70) - 40).astype(np.uint32) * np.uint32(2654435761)).all()

@@ -1,18 +1,29 @@
 """Is an on-chip buffer read before anything is written to it? (TL185, TL186)
 
 Order is program order of the first iteration; a write in a branch or in part of the buffer counts,
-so that only buffers nothing wrote at all are reported.
+so that only buffers nothing wrote at all are reported. A read under a condition may be meant for
+later iterations of a loop that writes further down.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from tilelang.program.accesses import Access, accesses, storage, walk_with_context
+from tilelang.program.accesses import Access, Context, accesses, storage, walk_with_context
 from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
 from tilelang.program.expr import Intrinsic, walk
-from tilelang.program.stmt import Allocate, Evaluate, Function, Scoped, Stmt, TileOp
+from tilelang.program.stmt import (
+    Allocate,
+    Evaluate,
+    For,
+    Function,
+    Scoped,
+    Stmt,
+    TileOp,
+    walk_statements,
+)
 from tilelang_diagnostics.model import Diagnostic, Label
 
 _CHECKED = ("shared", "shared.dyn", "local.fragment", "local", "local.var")
@@ -26,14 +37,18 @@ def check(function: Function) -> Iterator[Diagnostic]:
     touched: set[int] = set()
     reported: set[int] = set()
     allocated: list[Allocate] = []
-    for stmt, _ in walk_with_context(function.body):
+    loops = _Loops()
+    for stmt, context in walk_with_context(function.body):
+        loops.enter(stmt, context)
         if isinstance(stmt, Allocate):
             allocated.append(stmt)
         for access in accesses(stmt):
             buffer = storage(access.buffer)
             if access.kind != "write":
                 touched.add(id(buffer))
-                if id(buffer) not in written | reported and buffer.scope_name in _CHECKED:
+                if id(buffer) in written | reported or buffer.scope_name not in _CHECKED:
+                    continue
+                if not loops.may_have_written(buffer, context):
                     reported.add(id(buffer))
                     yield _unwritten(buffer, access, stmt)
             if access.kind != "read":
@@ -51,6 +66,30 @@ def check(function: Function) -> Iterator[Diagnostic]:
                 label="takes memory for nothing",
                 help=f"remove `{stmt.buffer.name}`",
             )
+
+
+@dataclass(slots=True)
+class _Loops:
+    """What each loop writes, and how many conditions stand around it."""
+
+    known: dict[int, tuple[frozenset[int], int]] = field(default_factory=dict)
+
+    def enter(self, stmt: Stmt, context: Context) -> None:
+        if isinstance(stmt, For):
+            writes = frozenset(
+                id(storage(access.buffer))
+                for inner in walk_statements(stmt.body)
+                for access in accesses(inner)
+                if access.kind != "read"
+            )
+            self.known[id(stmt)] = writes, len(context.conditions)
+
+    def may_have_written(self, buffer: Buffer, context: Context) -> bool:
+        """Whether an earlier iteration may have, where conditions leave the first one out."""
+        return any(
+            id(buffer) in writes and len(context.conditions) > conditions
+            for writes, conditions in (self.known[id(loop)] for loop in context.loops)
+        )
 
 
 def _unwritten(buffer: Buffer, access: Access, stmt: Stmt) -> Diagnostic:

@@ -102,5 +102,6 @@ def _repeated_launch(loop: Stmt, launch: Launch) -> Diagnostic:
         span=launch.span,
         label="would launch once per iteration",
         labels=() if loop.span is None else (Label(loop.span, "this loop"),),
-        help="put the loop inside the launch, or call the kernel in a Python loop",
+        help="put the loop inside the launch, or, for a launch per step, loop over a list, which "
+        "is unrolled: `for step in list(range(n)):`",
     )

@@ -117,7 +117,14 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
     """
     panel = static_int("use_swizzle", "panel_size", panel_size, 0, 1 << 20)
     chosen = choice("use_swizzle", "order", order, SWIZZLE_ORDERS)
-    if static_bool("use_swizzle", "enable", enable) and panel:
+    if static_bool("use_swizzle", "enable", enable) and panel is not None:
+        if panel == 0:
+            reject(
+                "TL117",
+                "a panel of `T.use_swizzle` has 0 blocks",
+                span=argument_span("panel_size"),
+                help="say how many; `enable=False` leaves the order of blocks as it is",
+            )
         _annotate("swizzle", (panel, chosen))
 
 

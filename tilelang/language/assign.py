@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from tilelang.language import advice, carried, expressions, limits
 from tilelang.language.catalog import LanguageFunction
 from tilelang.language.frame import Frame, Local
+from tilelang.language.frames import LoopFrame
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
 from tilelang.program.context import Reject, active_trace, reject, warn
@@ -264,6 +265,8 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any, fresh: bool)
     if is_unknown(value):
         forget(frame, target)
         return
+    if isinstance(value, LoopFrame):
+        value.refuse_as_value(ast.unparse(target).strip("()"))
     if isinstance(value, (Expr, Buffer, Region)):
         reject(
             "TL154",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelang.dtypes import DType
 from tilelang.language.catalog import NOT_METAL, language_function
@@ -240,9 +240,23 @@ def _atomic(
             function, side(function, "dst", dst), side(function, "value", value)
         )
     else:
+        if isinstance(dst, Buffer):
+            _refuse_missing_index(function, dst, region)
         whole, operand = region, operators.cast(value, region.dtype)
     emit_tile("atomic", (whole, operand), {"op": op, "memory_order": order, "use_tma": tma})
     return None
+
+
+def _refuse_missing_index(function: str, dst: Buffer, region: Region) -> NoReturn:
+    """One value for a whole buffer is hardly ever meant for each of its elements."""
+    reject(
+        "TL203",
+        f"`T.{function}` is given one value and no element of `{dst.name}`",
+        span=region.span,
+        labels=declared(region),
+        help=f"index it: `{dst.name}[{', '.join('…' for _ in dst.shape)}]`; all of its elements "
+        f"are `{dst.name}[{', '.join(':' for _ in dst.shape)}]`",
+    )
 
 
 def _element(

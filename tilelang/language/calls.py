@@ -44,6 +44,8 @@ def call(frame: Frame, node: ast.Call) -> Any:
     if isinstance(function, inlining.InterpretedLambda):
         return function.evaluate(*args, **kwargs)
     if isinstance(function, Unknown) or expressions.is_symbol(function):
+        if frame.trace.facts.get("signature_only") and _mentions_symbols(args, kwargs):
+            return Unknown(f"{ast.unparse(node.func)}(…)")  # sizes are known the second time
         if not frame.host:
             advice.refuse_foreign(function, ast.unparse(node.func), (args, kwargs))
         return Unknown(f"{function}(…)")
@@ -158,6 +160,8 @@ def _call_python(
     except Exception as error:
         if function in (Layout, Fragment) and not _mentions_symbols(args, kwargs):
             _refuse_layout(frame, node, error)
+        if frame.trace.facts.get("signature_only") and _mentions_symbols(args, kwargs):
+            return Unknown(f"{ast.unparse(node.func)}(…)")  # sizes are known the second time
         if not frame.host:
             advice.refuse_foreign(function, ast.unparse(node.func), (args, kwargs))
         if frame.static:

@@ -41,14 +41,14 @@ class LoopFrame:
         """Iterated by Python itself, in a function that the kernel only calls."""
         _refuse_in_python("loop", self.span)
 
-    def refuse_as_value(self) -> NoReturn:
+    def refuse_as_value(self, targets: str = "i") -> NoReturn:
         """Used as a value, or as a statement of its own: nothing iterates it."""
         reject(
             "TL156",
             "a loop is described here, and no `for` statement iterates it",
             span=self.span,
             label="runs nothing by itself",
-            help="write `for i in …:` and put what it repeats into the body",
+            help=f"write `for {targets} in …:` and put what it repeats into the body",
         )
 
 

@@ -208,13 +208,18 @@ def call_helper(frame: Frame, function: StaticFunction, args: Any, kwargs: Any) 
 
 
 def call_macro(frame: Frame, macro: Macro, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if frame.in_condition:
-        reject(
-            "TL181",
-            f"macro `{macro.name}` is called inside `and`, `or` or a conditional expression",
-            help="call it on a line of its own and use the result",
-        )
-    return inline(frame.trace, macro.definition, args, kwargs, is_macro=True)
+    try:
+        if frame.in_condition:
+            reject(
+                "TL181",
+                f"macro `{macro.name}` is called inside `and`, `or` or a conditional expression",
+                help="call it on a line of its own and use the result; `if` chooses between calls",
+            )
+        return inline(frame.trace, macro.definition, args, kwargs, is_macro=True)
+    except Reject:
+        if frame.trace.launch is None:
+            frame.trace.facts["launch_failed"] = True  # it may have been in there
+        raise
 
 
 def _bind(

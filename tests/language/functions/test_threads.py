@@ -213,6 +213,14 @@ ERRORS: list[tuple[str, str, str]] = [
         "'mlx'",
     ),
     (
+        "swizzle of nothing",
+        """
+        T.use_swizzle(0)
+     #                ^ error[TL117] a panel of `T.use_swizzle` has 0 blocks
+     """,
+        "`enable=False`",
+    ),
+    (
         "layout shape",
         """
         T.annotate_layout({s: T.Layout((64, 32), lambda i, j: (i, j))})

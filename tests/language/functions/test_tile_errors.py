@@ -389,6 +389,14 @@ CASES: list[tuple[str, str, str]] = [
         "A[i] += v",
     ),
     (
+        "atomic: one value for a whole tensor",
+        """
+        T.atomic_add(C, 1.0)
+     #               ^ error[TL203] given one value and no element of `C`
+     """,
+        "`C[…, …]`; all of its elements are `C[:, :]`",
+    ),
+    (
         "atomic: memory order",
         """
         T.atomic_add(V[0], 1, memory_order="relax")
