@@ -13,6 +13,7 @@ show the same notes, in the same words (`Note.said`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tilelang_diagnostics.model import Span
@@ -61,21 +62,32 @@ class Choices:
 
     thorough: bool = False
     notes: list[Note] = field(default_factory=list)
-    _over: dict[tuple[str, Span | None], dict[str, Rejected]] = field(default_factory=dict)
+    _over: dict[tuple[str, Span | None, str], dict[str, Rejected]] = field(default_factory=dict)
     _known: set[Note] = field(default_factory=set)
 
-    def passed_over(self, kind: str, way: str, why: str, span: Span | None = None) -> None:
+    def passed_over(
+        self, kind: str, way: str, why: str, span: Span | None = None, of: str = ""
+    ) -> None:
         """A faster way at a place was not taken; told with what is chosen there. The first reason
-        for a way counts."""
-        self._over.setdefault((kind, span), {}).setdefault(way, Rejected(way, why))
+        for a way counts. Where a statement becomes several, `of` tells them apart."""
+        self._over.setdefault((kind, span, of), {}).setdefault(way, Rejected(way, why))
 
     def chose(
         self, kind: str, text: str, span: Span | None = None, why: str = "",
         places: tuple[tuple[Span, str], ...] = (), rejected: tuple[Rejected, ...] = (),
+        of: str = "", foreign: Collection[str] = (),
     ) -> None:  # fmt: skip
-        """What was taken at a place, once."""
-        rejected = (*self._over.get((kind, span), {}).values(), *rejected)
-        found = Note(kind, text, span, why, rejected, places)
+        """What was taken at a place, once. `foreign` are ways that are none for this part of a
+        statement; one that the text names was taken, and a reason is told once."""
+        over = (*self._over.get((kind, span, ""), {}).values(), *rejected)
+        if of:
+            over = (*over, *self._over.get((kind, span, of), {}).values())
+        kept: list[Rejected] = []
+        for one in over:
+            told = any(other.why.endswith(one.why) for other in kept)
+            if one.way not in foreign and one.way not in text and not told:
+                kept.append(one)
+        found = Note(kind, text, span, why, tuple(kept), places)
         if found not in self._known:
             self._known.add(found)
             self.notes.append(found)

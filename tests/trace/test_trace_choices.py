@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
 
+import tilelang.language as T
 from tests.trace.recorded import KERNELS
 from tilelang.choices import Choices, Note
 from tilelang.compiler import effective_options, lower_function
@@ -26,6 +28,23 @@ def test_the_first_reason_against_a_way_counts_and_ways_keep_their_order() -> No
     found.passed_over("gemm", "WGMMA", "of another kind", HERE)
     found.chose("copy", "by hand", HERE, "as ever")
     assert found.notes[0].said == "by hand (as ever); not TMA: no barrier; not cp.async: too narrow"
+
+
+def test_parts_of_a_statement_are_told_what_holds_for_them() -> None:
+    found = Choices()
+    found.passed_over("copy", "cp.async", "8 rows lie apart", HERE)
+    found.passed_over("copy", "16 bytes at a time", "8 rows lie apart", HERE, "A_s")
+    found.passed_over("copy", "16 bytes at a time", "neighbours lie apart", HERE, "A_r")
+    found.passed_over("copy", "TMA", "no barrier", HERE, "A_r")
+    found.chose("copy", "A → A_s, 2 bytes at a time", HERE, of="A_s")
+    found.chose("copy", "A → A_r, 2 bytes at a time", HERE, of="A_r", foreign=("cp.async",))
+    found.chose("copy", "A → B by cp.async, 16 bytes at a time", HERE, of="A_s")
+    assert [note.said for note in found.notes] == [
+        "A → A_s, 2 bytes at a time; not cp.async: 8 rows lie apart",  # one reason, once
+        "A → A_r, 2 bytes at a time; not 16 bytes at a time: neighbours lie apart; not TMA: "
+        "no barrier",
+        "A → B by cp.async, 16 bytes at a time",  # what was taken was not passed over
+    ]
 
 
 def test_a_choice_is_told_once() -> None:
@@ -82,6 +101,35 @@ def test_reasons(kernel: str, target: str, kind: str, text: str, why: str) -> No
     assert notes, [n.said for n in notes_of(kernel, target) if n.kind == kind]
     assert any(why in note.said.removeprefix(note.text) for note in notes), notes[0].said
     assert all(note.span is not None for note in notes)
+
+
+@pytest.mark.parametrize(("kernel", "target"), sorted({row[:2] for row in EXPECTED}))
+def test_no_copy_contradicts_itself(kernel: str, target: str) -> None:
+    copies = [n for n in notes_of(kernel, target) if n.kind == "copy"]
+    for note in copies:
+        ways = [r.way for r in note.rejected]
+        assert not any(way in note.text for way in ways), note.said
+        assert len({r.why for r in note.rejected}) == len(ways), note.said
+        size = re.search(r"(\d+) bytes? at a time", note.text)
+        assert size is not None, note.said
+        if int(size[1]) < 16:
+            whys = [r.why for r in note.rejected]
+            assert "16 bytes at a time" in ways or "not 4, 8 or 16" in str(whys), note.said
+        if not re.match("`[A-Z]` →", note.text):  # not from a tensor of these kernels
+            assert not {"cp.async", "asynchronous"} & {*ways}, note.said
+
+
+@T.prim_func
+def flagged(A: T.Tensor((100,), "uint32"), I: T.Tensor((64,), "int32")):
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(64):
+            A[I[i]] = A[I[i]] & 0xFFFFFFFF
+
+
+def test_a_mask_is_no_size_of_a_tile() -> None:
+    target, options = parse_target("cuda:sm_80"), CompileOptions()
+    found = lower_function(flagged.function, target, options, thorough=True)
+    assert any(n.kind == "guard" and n.why == "it could not be proved" for n in found.notes)
 
 
 def test_every_copy_and_product_of_a_kernel_is_told_of() -> None:

@@ -7,6 +7,7 @@ temporary files. Where one of them is missing the tests are skipped, and say so.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.trace import pages
+from tilelang.runtime.cache import one_process
 from tilelang_trace.html.page import page_of
 
 SCRIPT = Path(__file__).with_name("viewer.mjs")
@@ -31,8 +33,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     browser = next((b for name in BROWSERS if (b := shutil.which(name))), None)
     if browser is None:
         pytest.skip("Chromium is not installed")
+    # Processes that share the tests share the browser's answers: one asks, the others wait.
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    kept = shared / "viewer.json"
+    with one_process(shared / "viewer.lock"):
+        if not kept.exists():
+            kept.write_text(json.dumps(checked(browser, tmp_path_factory.mktemp("pages"))))
+    return json.loads(kept.read_text())  # type: ignore[no-any-return]
+
+
+def checked(browser: str, folder: Path) -> dict[str, Any]:
+    """What the script says of each check; pages are written into `folder`."""
     found_modules = modules()
-    folder = tmp_path_factory.mktemp("pages")
     for name in ("gemm", "failed", "hostile", "large"):
         (folder / f"{name}.html").write_text(page_of(getattr(pages, name)()), encoding="utf-8")
     done = subprocess.run(

@@ -247,7 +247,7 @@ const checks = {
 
   async "layouts, times and the pipeline"() {
     const page = await open("gemm.html", "#view=layouts");
-    await page.locator(".layout summary", { hasText: "drawing" }).first().click();
+    await page.locator(".layout img").first().scrollIntoViewIfNeeded();
     const image = page.locator(".layout img").first();
     await page.waitForFunction(() => document.querySelector(".layout img").naturalWidth > 50);
     assert.match(await image.getAttribute("alt"), /^A_s: /);
@@ -258,6 +258,44 @@ const checks = {
     await eventually(async () => assert.equal(await current(page), "insert_sync"));
     await page.keyboard.press("5");
     assert.match(await page.locator("main").innerText(), /✓ matrix instructions: expected of 1 line, found of 1/);
+  },
+
+  async "a drawing is enlarged until its numbers can be read"() {
+    const page = await open("gemm.html", "#view=layouts");
+    const dialog = page.locator("#drawing");
+    // With keys alone.
+    await page.locator(".enlarge").first().focus();
+    await page.keyboard.press("Enter");
+    await dialog.waitFor();
+    const size = () => page.evaluate(() => {
+      const view = document.getElementById("drawing-view"), image = view.firstElementChild;
+      return { font: 10 * image.offsetWidth / image.naturalWidth, width: view.clientWidth, height: view.clientHeight, left: view.scrollLeft };
+    });
+    await eventually(async () => assert.ok((await size()).font >= 11.9));
+    const first = await size();
+    assert.ok(first.width > 1300 && first.height > 640, JSON.stringify(first));
+    assert.equal(await page.evaluate(() => document.activeElement.id), "drawing-view");
+    await page.keyboard.press("+");
+    await page.keyboard.press("+");
+    await eventually(async () => assert.ok((await size()).font > first.font * 1.5));
+    const there = (await size()).left;
+    await page.keyboard.press("ArrowRight");
+    await eventually(async () => assert.ok((await size()).left > there));
+    await page.keyboard.press("1");
+    await eventually(async () => assert.equal((await size()).font, 10));
+    assert.equal(await page.locator("#drawing-title").textContent(), "A_s");
+    await page.keyboard.press("j");
+    assert.equal(await page.locator("#drawing-title").textContent(), "B_s");
+    await page.locator("#drawing-in").click();
+    await eventually(async () => assert.match(await page.locator("#drawing-zoom").textContent(), /^\d+%$/));
+    await page.evaluate(axe);
+    const found = await page.evaluate(async () => (await window.axe.run("#drawing", { resultTypes: ["violations"] })).violations
+      .filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id));
+    assert.deepEqual(found, []);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+    assert.ok(await page.evaluate(() => document.activeElement.classList.contains("enlarge")));
+    assert.deepEqual(page.troubles, []);
   },
 
   async "a failure is named"() {

@@ -113,8 +113,11 @@ def _starts(index: Index, nest: Nest) -> list[tuple[int | None, str]]:
     for factors, coefficient in arith.normal_form(index.base).items():
         alone = len(factors) == 1 and any(factors[0] == arith.structure(v) for v in nest.dims)
         if not alone:
-            what = "starts at" if not factors else "moves in steps of"
-            found.append((coefficient, f"the access {what} {coefficient}"))
+            many = f"{coefficient} element{'' if coefficient == 1 else 's'}"
+            what = f"the access begins {many} into a row"
+            if factors:
+                what = f"where the access begins moves by {many}"
+            found.append((coefficient, what))
     return found
 
 

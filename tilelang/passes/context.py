@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tilelang.choices import Choices
+from tilelang.ir import tirx
 from tilelang.ir.spans import TirSpan, calls_of, from_tir
+from tilelang.ir.visit import collect
 from tilelang.options import CompileOptions
 from tilelang.target import Capabilities, parse_target
 from tilelang_diagnostics import diagnose
@@ -18,6 +21,11 @@ if TYPE_CHECKING:
 
 # Deeper pipelines hide no more of the latency of memory than this, and cost occupancy.
 DEEPEST: Final = 4
+
+
+def moved(buffer: Any, bits: int) -> str:
+    """What tells the parts of a copy apart."""
+    return f"{bits} bits into {buffer.name}"
 
 
 @dataclass(slots=True)
@@ -50,16 +58,28 @@ class PassContext:
     def count(self, what: str, by: int = 1) -> None:
         self.counters[what] = self.counters.get(what, 0) + by
 
-    def note(self, kind: str, text: str, span: TirSpan = None, why: str = "") -> None:
+    def note(
+        self, kind: str, text: str, span: TirSpan = None, why: str = "", *, of: str = "",
+        foreign: Collection[str] = (),
+    ) -> None:  # fmt: skip
         """Tell what was chosen, once for each place."""
-        self.choices.chose(kind, text, from_tir(span), why)
+        self.choices.chose(kind, text, from_tir(span), why, of=of, foreign=foreign)
 
-    def narrow(self, span: TirSpan, why: str) -> None:
-        """Tell why a copy does not move 16 bytes at a time; what layout inference knows of the
-        rows of a tensor comes first."""
-        place = from_tir(span)
-        known = None if self.layouts is None else self.layouts.why_narrow(place)
-        self.choices.passed_over("copy", "16 bytes at a time", known or why, place)
+    def narrow(self, store: Any, why: str, bits: int) -> None:
+        """Tell why a copy moves `bits` at a time and not 16 bytes; what layout inference knows of
+        the rows of a tensor comes first."""
+        loads = collect(store.value, tirx.TensorLoad)
+        buffers = (store.buffer, *(e.source for e in loads))
+        known = None
+        if any(str(b.scope()) == "global" for b in buffers):
+            known = self.known(store.span)
+        place, of = from_tir(store.span), moved(store.buffer, bits)
+        self.choices.passed_over("copy", "16 bytes at a time", known or why, place, of)
+
+    def known(self, span: TirSpan) -> str | None:
+        """What keeps a copy from moving as many elements at a time as there are instructions for,
+        as far as layout inference knows it."""
+        return None if self.layouts is None else self.layouts.why_narrow(from_tir(span))
 
     def passed_over(self, kind: str, way: str, why: str, span: TirSpan = None) -> None:
         """Tell why a faster way was not taken at a place, before what was is noted there."""

@@ -9,7 +9,7 @@ sequential loop is TL603.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tilelang.ir import build, tirx
 from tilelang.ir.spans import TirSpan
@@ -20,6 +20,10 @@ from tilelang.nested import nested
 from tilelang.passes.context import PassContext
 from tilelang.passes.safe_values import safe_values_of
 from tilelang.passes.scoped import ScopedRewriter
+
+# Constants of a kernel beyond this, such as masks, are no sizes of tiles; indices of 32 bits end
+# here.
+_LARGEST: Final = (1 << 31) - 1
 
 
 def guard_bounds(func: tirx.PrimFunc, ctx: PassContext) -> tirx.PrimFunc:
@@ -150,6 +154,7 @@ class _Guard(ScopedRewriter):
         own = {build.int_value(e) for e in collect(test.a, tirx.IntImm)}
         sizes = {n for e in self._sizes if (n := build.int_value(e)) is not None}
         whole = {n: -(-number // n) * n for n in sizes if n > 1 and number % n}
+        whole = {n: end for n, end in whole.items() if end <= _LARGEST}
         for size in sorted(whole, key=lambda n: (whole[n], n not in own, n)):
             bound = build.const(whole[size], build.dtype_of(test.a))
             if self.prover.proves(tirx.LT(test.a, bound)):
@@ -163,7 +168,7 @@ class _Guard(ScopedRewriter):
         dtype = build.dtype_of(extent)
         found = {build.int_value(e) or 0 for e in collect(test, tirx.IntImm)}
         found |= {build.int_value(e) or 0 for e in self._sizes}
-        for size in sorted(n for n in found if n > 1):
+        for size in sorted(n for n in found if 1 < n <= _LARGEST):
             rest = tirx.FloorMod(extent, build.const(size, dtype))
             promised = tirx.EQ(rest, build.const(0, dtype))
             with self.prover.under(promised):

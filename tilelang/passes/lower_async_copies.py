@@ -19,7 +19,7 @@ from tilelang.ir.device_ops import call
 from tilelang.ir.flatten import strides_of
 from tilelang.ir.spans import TirSpan
 from tilelang.ir.visit import Rewriter, collect, statements, substitute, uses, with_body
-from tilelang.passes.context import PassContext
+from tilelang.passes.context import PassContext, moved
 from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
 
 # PTX ISA, cp.async: bytes of one instruction.
@@ -47,6 +47,8 @@ class _Lower(ScopedRewriter):
         self._ctx = ctx
         self._marked = False
         self._reasons: dict[str, str | None] = {}
+        made = collect(func.body, tirx.AllocBuffer)
+        self._names = frozenset(str(s.buffer.name) for s in made)
 
     def attr(self, s: Any) -> Any:
         if str(s.attr_key) != attrs.ASYNC:
@@ -99,14 +101,27 @@ class _Lower(ScopedRewriter):
             wide = store.buffer if scopes[1] in ("global", *_SHARED) else source
             bits = count * find_dtype(str(wide.dtype)).bits
             size = f"{bits // 8} byte{'s' * (bits != 8)}" if bits % 8 == 0 else f"{bits} bits"
-            if bits < WIDTHS[-1] * 8:
-                self._ctx.narrow(store.span, "a thread has one element of a row")
+            self._narrow(store, count, bits)
             converts = str(source.dtype) != str(store.buffer.dtype)
             self._ctx.note(
-                "copy", f"`{source.name}` → `{store.buffer.name}`"
+                "copy", f"{self._called(source)} → {self._called(store.buffer)}"
                 f"{' through registers' * into}, {size} at a time", store.span,
                 f"{source.dtype} becomes {store.buffer.dtype}" if converts else "",
+                of=moved(store.buffer, bits), foreign=_foreign(*scopes),
             )  # fmt: skip
+
+    def _called(self, buffer: Any) -> str:
+        """A buffer by its name, or what it is where the compiler made it for a tile of registers
+        on the way."""
+        name = str(buffer.name)
+        on_the_way = name.endswith("_r") and name[:-2] in self._names
+        return "registers" if on_the_way and str(buffer.scope()) == "local" else f"`{name}`"
+
+    def _narrow(self, store: Any, count: int, bits: int) -> None:
+        """Tell why a copy moves less than 16 bytes at a time, where nobody has."""
+        if bits < WIDTHS[-1] * 8:
+            has = f"{count} elements" if count > 1 else "one element"
+            self._ctx.narrow(store, f"a thread has {has} of a row", bits)
 
     def _vector(self, loop: Any) -> Any:
         count = build.int_value(loop.extent)
@@ -168,9 +183,10 @@ class _Lower(ScopedRewriter):
         bits = find_dtype(str(s.buffer.dtype)).bits * build.lanes_of(build.dtype_of(value))
         size = bits * count // 8
         if size not in WIDTHS:
+            known = self._ctx.known(span)
             raise _StaysSynchronous(
                 f"a thread moves {size} byte{'s' * (size != 1)} at a time, not 4, 8 or 16: "
-                "rows begin at addresses that are no multiple, or the tile is too narrow",
+                f"{known or 'that many do not lie together, or not at a multiple'}",
                 _how_to_promise(value.source),
             )  # fmt: skip
         if predicate is not None and collect(predicate, tirx.TensorLoad):
@@ -180,10 +196,26 @@ class _Lower(ScopedRewriter):
             _run(value.source, list(value.indices), count, value.span or span),
             *([] if predicate is None else [predicate]),
         ]
-        moved = f"`{value.source.name}` → `{s.buffer.name}`"
-        why = "as wide as it gets" if size == WIDTHS[-1] else ""
-        self._ctx.note("copy", f"{moved} by cp.async, {size} bytes at a time", span, why)
+        self._narrow(s, count, size * 8)
+        self._ctx.note(
+            "copy", f"`{value.source.name}` → `{s.buffer.name}` by cp.async, {size} bytes at a "
+            "time", span, "as wide as it gets" if size == WIDTHS[-1] else "",
+            of=moved(s.buffer, size * 8),
+        )  # fmt: skip
         return build.evaluate(call("cp_async", operands, span=span, bytes=size), span)
+
+
+def _foreign(source: str, target: str) -> tuple[str, ...]:
+    """Ways that are none between two kinds of memory: where a statement copies by way of others,
+    it is told of each part what holds for that."""
+    ways = {
+        "cp.async": source == "global",
+        "asynchronous": source == "global",
+        "TMA": "global" in (source, target),
+        "stmatrix": source not in ("global", *_SHARED) and target in _SHARED,
+        "through shared memory": target == "global",
+    }
+    return tuple(way for way, is_one in ways.items() if not is_one)
 
 
 def _moved(value: Any) -> Any | None:

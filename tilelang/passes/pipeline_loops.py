@@ -30,7 +30,7 @@ from tilelang.analysis.tile_effects import unwrapped
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.spans import TirSpan, from_tir
-from tilelang.ir.tile_op import called_op
+from tilelang.ir.tile_op import TileRegion, called_op
 from tilelang.ir.visit import (
     Rewriter,
     collect,
@@ -119,7 +119,7 @@ class _Pipeline(Rewriter):
     def _kept_in_step(self, schedule: Schedule) -> None:
         for step in schedule.steps:
             copy = unwrapped(step.stmt)
-            if self._ctx.capabilities.has_cp_async and called_op(copy) == "copy":
+            if self._ctx.capabilities.has_cp_async and _fills_shared(copy):
                 why = "num_stages asks for one stage: nothing would run beside it"
                 self._ctx.passed_over("copy", "cp.async", why, copy.span)
 
@@ -150,6 +150,14 @@ class _Pipeline(Rewriter):
                 label="not asynchronous",
                 labels=() if place is None else (Label(place, "in this loop"),),
             )
+
+
+def _fills_shared(s: Any) -> bool:
+    """Whether a statement copies from a tensor to shared memory."""
+    if called_op(s) != "copy":
+        return False
+    source, target = (TileRegion.of(a) for a in list(s.value.args)[:2])
+    return source.scope == "global" and target.scope in ("shared", "shared.dyn")
 
 
 class _Emitter:

@@ -82,7 +82,7 @@ class _Vectorize(ScopedRewriter):
             bits = parse(str(store.buffer.dtype)).bits
             if width * bits < MAX_BYTES * 8:
                 why = why or f"a thread has {_elements(width)} of a row"
-                self._ctx.narrow(store.span, why)
+                self._ctx.narrow(store, why, width * bits)
 
     def _gathers_words(self, body: Any, var: Any) -> bool:
         """Whether elements wide enough for `cp.async` lie apart in a tensor."""

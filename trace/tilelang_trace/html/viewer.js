@@ -199,6 +199,8 @@ const KEYS = [
   ["↑ ↓ Enter", "lines of a list; light what belongs to one", {}],
   ["y", "copy the text", { y: () => $("copy").click() }],
   ["l", "copy a link to this place", { l: () => $("link").click() }],
+  ["+ − 0 1", "of an enlarged drawing: larger, smaller, as wide as the window, as drawn", {}],
+  ["j  k", "of an enlarged drawing: the next, the one before", {}],
   ["t", "light or dark", { t: () => app.theme() }],
   ["Esc", "light nothing", { Escape: () => { gather(picked, null); gather(lit, null); app.paint(); } }],
   ["?", "these keys", { "?": () => $("keys").showModal() }],
@@ -250,7 +252,7 @@ function start() {
   $("link").addEventListener("click", () => app.copy(location.href, "link copied"));
   addEventListener("hashchange", () => { app.read(); app.show(); });
   addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
     const action = ACTIONS[event.key];
     if (action) { action(); event.preventDefault(); }
@@ -270,6 +272,7 @@ function start() {
     if (event.key === "ArrowLeft") widen(side.offsetWidth - 20);
     if (event.key === "ArrowRight") widen(side.offsetWidth + 20);
   });
+  drawing.listen();
   app.show();
 }
 

@@ -125,15 +125,15 @@ function layoutsView(main) {
   for (const found of trace.layouts) {
     const shape = found.shape.length ? `(${found.shape.join(", ")})` : "";
     const what = found.kind === "loop" ? `loop ${shape}` : `${found.kind} ${found.dtype}${shape}`;
-    const picture = found.drawing
-      ? make("details", { open: found.kind !== "loop" }, make("summary", {}, "drawing"), make("img", {
-        alt: `${found.name}: ${found.short}`, loading: "lazy",
-        src: `data:image/svg+xml;utf8,${encodeURIComponent(found.drawing)}`,
-      })) : null;
+    const drawn = found.drawing
+      ? make("details", { open: found.kind !== "loop" }, make("summary", {}, "drawing"),
+        make("button", { type: "button", class: "enlarge", title: "Enlarge", onclick: () => drawing.open(found) },
+          make("img", { alt: `${found.name}: ${found.short}`, loading: "lazy", src: picture(found) }),
+          make("span", { class: "hint", "aria-hidden": "true" }, "enlarge ⤢"))) : null;
     body.append(make("section", { class: "layout" }, make("h3", {}, `${found.name}  `, place(found.span)),
       make("div", {}, what, found.cost ? ` · ${found.cost}` : ""), make("pre", {}, found.short),
       found.why ? make("p", { class: "why" }, (found.why.split("\n")[1] || found.why).trim()) : null,
-      found.why.includes("\n") ? make("details", {}, make("summary", {}, "all steps"), make("pre", {}, found.why)) : null, picture));
+      found.why.includes("\n") ? make("details", {}, make("summary", {}, "all steps"), make("pre", {}, found.why)) : null, drawn));
   }
   main.append(body);
   return [];
