@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilelang
+import tilelang.language as T
 from tests.codegen.kernels import hopper_gemm
 from tests.emulator import kernels
 from tests.emulator.damage import device_of, find_line, run_device, with_line
@@ -45,6 +46,23 @@ def line_of(diagnostic: Diagnostic) -> str:
 
 def reverse_arrays() -> list[np.ndarray]:
     return [np.arange(256, dtype=np.float32), np.zeros(256, np.float32)]
+
+
+@pytest.mark.parametrize("target", [TARGET, "hip:gfx942"])
+def test_static_tiles_of_a_class(target: str) -> None:
+    @T.prim_func
+    def turned_halves(A: T.Tensor((32, 32), "float16"), B: T.Tensor((32, 32), "float16")):
+        with T.Kernel(1, threads=64):
+            tile = T.alloc_shared((32, 32), "float16", scope="shared")
+            T.copy(A, tile)
+            for i, j in T.Parallel(32, 32):
+                B[i, j] = tile[j, i]
+
+    a = np.arange(1024, dtype=np.float16).reshape(32, 32)
+    b = np.zeros_like(a)
+    kernel = tilelang.compile(turned_halves, target=target, execution_backend=Emulator(check=True))
+    kernel(a, b)
+    assert (b == a.T).all()
 
 
 def test_race_names_both_sides() -> None:

@@ -25,6 +25,8 @@ REFUSED: Final = frozenset({
 _ARENA: Final = re.compile(
     r"(?:alignas\(\d+\) )?extern __shared__ (?:__align__\(\d+\) )?unsigned char (\w+)\[\];"
 )  # fmt: skip
+# Of a class, too, it needs no code to begin with, which would look around it for whether it ran.
+_STATIC: Final = re.compile(r"^((?!.*\bextern\b).*\b__shared__ [^;=]*\]);")
 # As the printer declares an array of a thread.
 _LOCAL: Final = re.compile(
     r"^\s+(?:__align__|alignas)\(\d+\) (?!threadgroup)[\w:<>, ]+ (\w+)\[\d+\];$"
@@ -40,7 +42,10 @@ def host_source(source: DeviceSource, check: bool = False) -> str:
         lines, entries = metal_lines(source), metal_entries(source.launches)
     else:
         lines = [
-            _ARENA.sub(r"unsigned char* const \1 = ::tl::emulator::current->arena;", line.text)
+            _STATIC.sub(
+                r"\1 = {};",
+                _ARENA.sub(r"unsigned char* const \1 = ::tl::emulator::current->arena;", line.text),
+            )
             for line in source.source.lines
         ]
         entries = ["#include <emulator/entry.h>"]
