@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.lsp.asking import analysis_of, ask, in_launch, looked_into, without_cursor
+from tests.lsp.asking import (
+    PATH,
+    analysis_of,
+    ask,
+    in_launch,
+    looked_into,
+    request_for,
+    without_cursor,
+)
 from tests.support.markers import kernel_text
 from tilelang_diagnostics import apply_edits
 from tilelang_lsp.features import code_actions, completion
+from tilelang_lsp.features.code_actions import fixes_of
 from tilelang_lsp.features.snippets import SNIPPETS
+from tilelang_lsp.insights import FileInsights, Known
+from tilelang_lsp.model import Fact, Insight
+from tilelang_lsp.moves import Placed
 
 
 def rewritten(text: str, title: str, **more: Any) -> str | None:
@@ -68,22 +82,88 @@ def test_not_twice() -> None:
     assert rewritten(text, "add T.clear(acc)") is None
 
 
-def test_a_tile_with_conflicts_is_padded() -> None:
-    text = in_launch("""
-        T.annotate_layout({})
-        s = T.alloc_$0shared((64, 64), "float32")
-        f = T.alloc_fragment((64, 64), "float32")
-        T.annotate_layout({s: T.Layout((64, 64), lambda i, j: i * 64 + j)})
-        for i, j in T.Parallel(64, 64):
-            s[j, i] = f[i, j]
-        T.copy(s, C[0:64, :])
-    """).replace("        T.annotate_layout({})\n", "")
-    source = kernel_text(text.replace("$0", ""))
+CONFLICTS = """
+    s = T.alloc_$0shared({shape}, "{dtype}")
+    f = T.alloc_fragment((64, 64), "{dtype}")
+    T.fill(f, 1)
+    {layout}
+    for i, j in T.Parallel(64, 64):
+        s[j, i] = f[i, j]
+    for i, j in T.Parallel(64, 64):
+        C[i, j] = s[i, j]
+"""
+BY_ROWS = "T.annotate_layout({s: T.Layout((64, 64), lambda i, j: i * 64 + j)})"
+
+
+def conflicts(source: str) -> tuple[FileInsights, list[int]]:
+    """What is known of a kernel for a GPU, and how many-way the conflicts of `s` are."""
     insights = looked_into(source, "cuda:sm_80")
-    labels = [f.label for f in insights.facts if "-way conflicts" in f.label]
+    tile = next(s.span for s in analysis_of(source).symbols if s.name == "s")
+    labels = [f.label for f in insights.facts if f.span == tile]
+    return insights, [int(m[1]) for x in labels if (m := re.search(r"(\d+)-way", x))]
+
+
+@pytest.mark.parametrize(
+    ("layout", "dtype", "after"),
+    [
+        (BY_ROWS, "float32", "lambda i, j: i * 65 + j"),
+        (BY_ROWS, "float16", "lambda i, j: i * 66 + j"),
+    ],
+)
+def test_a_tile_with_conflicts_is_padded(layout: str, dtype: str, after: str) -> None:
+    text = in_launch(CONFLICTS.format(shape="(64, 64)", dtype=dtype, layout=layout), grid="1")
+    source = kernel_text(text.replace("$0", ""))
+    insights, before = conflicts(source)
     found = rewritten(text, TITLE_PAD, insights=insights)
-    assert labels, [f.label for f in insights.facts]
-    assert found is not None and 'T.alloc_shared((64, 64 + 8), "float32")' in found
+    assert found is not None and after in found
+    assert [d for d in analysis_of(found).diagnostics if d.is_error] == []
+    assert max(conflicts(found)[1], default=1) < max(before) / 3
+    # The finding has it as a fix, where the banks collide.
+    collisions = [d for d in insights.diagnostics if d.code == "TL306"]
+    request = replace(request_for(analysis_of(source)), insights=insights)
+    (fix,) = {f for d in collisions for f in fixes_of(request, d)}
+    assert apply_edits(source, fix.edits) == found
+
+
+@pytest.mark.parametrize(
+    ("layout", "shape", "after"),
+    [
+        ("pass", "(64, 64)", "T.annotate_layout({s: T.Layout((64, 64), lambda i, j: i * 65 + j)})"),
+        ("pass", "[64, 8 * 8]", "T.Layout((64, 8 * 8), lambda i, j: i * (8 * 8 + 1) + j)"),
+        ("T.gemm(s, s, f)", "(64, 64)", "lambda i, j: i * 68 + j"),
+        ("T.annotate_layout({s: other})", "(64, 64)", None),
+        ("pass", "(64,)", None),
+    ],
+)
+def test_the_layout_of_a_padded_tile(layout: str, shape: str, after: str | None) -> None:
+    text = in_launch(CONFLICTS.format(shape=shape, dtype="float32", layout=layout), grid="1")
+    analysis = analysis_of(kernel_text(text.replace("$0", "")))
+    span = next(s.span for s in analysis.symbols if s.name == "s")
+    insight = Insight("main", 1, "", False, (Fact(span, "layouts", " 32-way conflicts"),))
+    known = FileInsights({("main", "main", 0): Known.of(Placed(insight, ()), "", (), PATH)})
+    found = rewritten(text, TITLE_PAD, insights=known)
+    assert found is None if after is None else after in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "after"),
+    [
+        ("T.co$0py(\n    A[0, 0],  # from\n    s,\n)", TITLE_ASYNC,
+         "T.async_copy(\n    A[0, 0],  # from\n    s,\n)\nT.ptx_wait_group(0)"),
+        ("for k in T.Pipelined(4, num_stages=2):\n    T.copy(A[0, 0], s)$0", TITLE_ASYNC, None),
+        ("T.copy(A[0, 0], s, coalesced_width=2)$0", TITLE_ASYNC, None),
+        ("for k in $0range(\n    0,\n    4,\n):\n    if n > 1:\n        T.copy(A, s)", TITLE_LOOP,
+         "for k in T.Pipelined(\n    0,\n    4, num_stages=2,\n):\n    if n > 1:"),
+        ("for k in range(0, 4, 2):$0\n    T.copy(A[0, 0], s)", TITLE_LOOP, None),
+        ("f = T.alloc_fragment(\n    (4, 4),\n    'float32',$0\n)  # sums", "add T.clear(f)",
+         ")  # sums\nT.clear(f)"),
+    ],
+)  # fmt: skip
+def test_statements_over_several_lines(text: str, title: str, after: str | None) -> None:
+    head = "s = T.alloc_shared((32, 64), 'float16')\n"
+    found = rewritten(in_launch(head + text), title)
+    wanted = None if after is None else in_launch(head + after).split("\n", 6)[-1].rstrip("\n")
+    assert found is None if wanted is None else wanted.strip() in (found or "")
 
 
 def test_selected_statements_become_a_macro() -> None:

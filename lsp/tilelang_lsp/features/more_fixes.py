@@ -16,6 +16,7 @@ from typing import Final
 from tilelang_diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.features.base import Request
+from tilelang_lsp.features.padding import PAD, padding
 from tilelang_lsp.features.unused_tiles import without_tile
 from tilelang_lsp.recovery import recover
 
@@ -29,7 +30,7 @@ def more_fixes(request: Request, found: Diagnostic) -> tuple[Fix, ...]:
     if readable is None or readable.broken:
         return ()
     alias = min(request.analysis.aliases, key=len, default="T")
-    place = _Place(split_lines(request.text), readable.tree, found, found.span, alias)
+    place = _Place(split_lines(request.text), readable.tree, found, found.span, alias, request)
     return tuple(maker(place))
 
 
@@ -42,6 +43,7 @@ class _Place:
     found: Diagnostic
     span: Span
     alias: str
+    request: Request
 
     def text(self, span: Span) -> str:
         """What stands at a span of one line."""
@@ -164,7 +166,7 @@ def _divided(place: _Place) -> Iterator[Fix]:
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
             continue
         left, right = place.source(node.left), place.source(node.right)
-        whole = _span(node, place)
+        whole = span_of(node, place.lines, place.span.file)
         if whole != place.span or left is None or right is None:
             continue
         yield from _fix("write `//`", _operator(place, node))
@@ -184,11 +186,12 @@ def _operator(place: _Place, node: ast.BinOp) -> Edit | None:
     return None if found < 0 else Edit(place.at(line, found + 1, found + 2), "//")
 
 
-def _span(node: ast.expr, place: _Place) -> Span:
+def span_of(node: ast.expr, lines: tuple[str, ...], file: str) -> Span:
+    """Where an expression stands."""
+    last = node.end_lineno or node.lineno
     return Span(
-        place.span.file, node.lineno, _column(place.lines, node.lineno, node.col_offset),
-        node.end_lineno or node.lineno,
-        _column(place.lines, node.end_lineno or node.lineno, node.end_col_offset or 0),
+        file, node.lineno, _column(lines, node.lineno, node.col_offset),
+        last, _column(lines, last, node.end_col_offset or 0),
     )  # fmt: skip
 
 
@@ -243,7 +246,9 @@ def _serial(place: _Place) -> Iterator[Fix]:
                 texts = [place.source(a) for a in call.args]
                 if texts and all(t is not None for t in texts):
                     new = f"{place.alias}.serial({', '.join(t for t in texts if t)})"
-                    yield from _fix("make it `T.serial`", Edit(_span(call, place), new))
+                    yield from _fix(
+                        "make it `T.serial`", Edit(span_of(call, place.lines, place.span.file), new)
+                    )
             case _:
                 pass
 
@@ -263,6 +268,11 @@ def _elementwise(place: _Place) -> Iterator[Fix]:
     yield from _fix("write `T.Parallel`", edit)
 
 
+def _apart(place: _Place) -> Iterator[Fix]:
+    tiles = [s for s in place.request.analysis.symbols if s.name == place.named()]
+    yield from _fix(PAD, *(padding(place.request, tile) for tile in tiles[-1:]))
+
+
 def _annotated(place: _Place) -> Iterator[Fix]:
     """`x: T.float16 = v` as `x = T.cast(v, T.float16)`."""
     match place.statement(place.span.line):
@@ -279,7 +289,7 @@ def _annotated(place: _Place) -> Iterator[Fix]:
 
 _MAKERS: Final[dict[str, Callable[[_Place], Iterator[Fix]]]] = {
     "TL117": _suggested, "TL119": _elementwise, "TL146": _removed, "TL149": _compared,
-    "TL155": _annotated, "TL185": _cleared, "TL186": _unused, "TL223": _exchanged,
+    "TL155": _annotated, "TL306": _apart, "TL185": _cleared, "TL186": _unused, "TL223": _exchanged,
     "TL230": _suggested, "TL232": _divided, "TL234": _cast, "TL244": _fragment,
     "TL507": _serial, "TL512": _waited,
 }  # fmt: skip

@@ -7,13 +7,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.definitions import first_line
 from tilelang_lsp.features.base import Request
 from tilelang_lsp.features.code_actions import Action
-from tilelang_lsp.model import Symbol
+from tilelang_lsp.features.functions import functions_around
+from tilelang_lsp.features.more_fixes import span_of
+from tilelang_lsp.features.padding import PAD, padding
+from tilelang_lsp.features.wanted_buffers import scope_of
 from tilelang_lsp.recovery import recover
 
 REWRITE, EXTRACT = "refactor.rewrite", "refactor.extract"
@@ -21,93 +25,141 @@ REWRITE, EXTRACT = "refactor.rewrite", "refactor.extract"
 
 def refactorings(request: Request) -> Iterator[Action]:
     """All that fit, most specific first."""
-    line = _line(request, request.line)
-    yield from _asynchronous(request, line)
-    yield from _pipelined(request, line)
-    yield from _cleared(request, line)
+    place = _place(request)
+    if place is not None:
+        yield from _asynchronous(place)
+        yield from _pipelined(place)
+        yield from _cleared(place)
     yield from _padded(request)
     yield from _macro(request)
 
 
-def _line(request: Request, number: int) -> str:
-    lines = split_lines(request.text)
-    return lines[number - 1] if number <= len(lines) else ""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The innermost statement on a line, and the loops around it; `alias` is the language."""
+
+    request: Request
+    lines: tuple[str, ...]
+    statement: ast.stmt
+    loops: tuple[ast.For, ...]
+    alias: str
+
+    def called(self, node: ast.expr | None) -> str:
+        """The function of the language that is called; empty for anything else."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=root), attr=name)):
+                return name if root in self.request.analysis.aliases else ""
+            case _:
+                return ""
+
+    def replaced(self, node: ast.expr, text: str) -> Edit:
+        """An expression written otherwise."""
+        return Edit(span_of(node, self.lines, self.request.analysis.path), text)
+
+    def below(self, text: str) -> Edit:
+        """A line more below the statement."""
+        last = self.statement.end_lineno or self.statement.lineno
+        first = self.lines[self.statement.lineno - 1]
+        lead = first[: len(first) - len(first.lstrip())]
+        end = len(self.lines[last - 1]) + 1
+        return Edit(Span(self.request.analysis.path, last, end, last, end), f"\n{lead}{text}")
 
 
-def _span(request: Request, line: int, start: int, end: int) -> Span:
-    return Span(request.analysis.path, line, start, line, end)
+def _place(request: Request) -> _Place | None:
+    readable = recover(request.text)
+    if readable is None or request.line in readable.broken:
+        return None
+    found: list[ast.stmt] = [
+        n for n in ast.walk(readable.tree)
+        if isinstance(n, ast.stmt) and n.lineno <= request.line <= _last_of(n)
+    ]  # fmt: skip
+    if not found:
+        return None
+    statement = max(found, key=lambda n: (n.lineno, n.col_offset))
+    loops = tuple(
+        n
+        for n in ast.walk(readable.tree)
+        if isinstance(n, ast.For) and n.lineno < statement.lineno <= (n.end_lineno or 0)
+    )
+    alias = min(request.analysis.aliases, key=len, default="T")
+    return _Place(request, split_lines(request.text), statement, loops, alias)
 
 
-def _asynchronous(request: Request, line: str) -> Iterator[Action]:
-    """`T.copy` from a tensor into a shared tile, as one that does not wait, and the wait."""
-    match = re.match(r"(\s*)(\w+)\.copy\((.*)\)\s*(#.*)?$", line)
-    if match is None or match[2] not in request.analysis.aliases:
-        return
-    arguments = _arguments(match[3])
-    if len(arguments) != 2:
-        return
-    shared = _symbol(request, arguments[1].partition("[")[0].strip())
-    source = _symbol(request, arguments[0].partition("[")[0].strip())
-    if shared is None or source is None or not shared.detail.endswith("shared"):
-        return
-    if not source.detail.endswith("global"):
-        return
-    start = len(match[1]) + len(match[2]) + 2
-    name = _span(request, request.line, start, start + len("copy"))
-    after = _span(request, request.line, len(line) + 1, len(line) + 1)
-    wait = f"\n{match[1]}{match[2]}.ptx_wait_group(0)"
-    yield Action(
-        "make this copy asynchronous, and wait for it here",
-        (Edit(name, "async_copy"), Edit(after, wait)), False, None, REWRITE,
-    )  # fmt: skip
+def _last_of(node: ast.stmt) -> int:
+    """The last line of a statement, of one that holds others the last of its header."""
+    body: list[ast.stmt] = getattr(node, "body", [])
+    return max(node.lineno, first_line(body[0]) - 1) if body else node.end_lineno or node.lineno
 
 
-def _pipelined(request: Request, line: str) -> Iterator[Action]:
+def _asynchronous(place: _Place) -> Iterator[Action]:
+    """`T.copy` from a tensor into a shared tile, as one that does not wait, and the wait. Copies
+    of a pipeline wait for themselves."""
+    match place.statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute() as func, args=[source, into],
+                                     keywords=[]) as call) if (
+            place.called(call) == "copy"
+        ):  # fmt: skip
+            scopes = [_scope(place.request, node) for node in (source, into)]
+            if scopes != ["global", "shared"] or any(
+                place.called(loop.iter) == "Pipelined" for loop in place.loops
+            ):
+                return
+            root = ast.unparse(func.value)
+            edits = (
+                place.replaced(func, f"{root}.async_copy"),
+                place.below(f"{root}.ptx_wait_group(0)"),
+            )
+            title = "make this copy asynchronous, and wait for it here"
+            yield Action(title, edits, False, None, REWRITE)
+        case _:
+            pass
+
+
+def _pipelined(place: _Place) -> Iterator[Action]:
     """`T.serial` around copies as a pipeline."""
-    match = re.match(r"(\s*for\s+\w+\s+in\s+)(\w+\.serial|range)\((.*)\)\s*:", line)
-    if match is None:
-        return
-    body = _below(request, request.line)
-    alias = next((a for a in request.analysis.aliases if f"{a}.copy(" in body), None)
-    if alias is None or len(_arguments(match[3])) > 2:
-        return
-    start = len(match[1]) + 1
-    end = start + len(match[2]) + len(match[3]) + 2
-    text = f"{alias}.Pipelined({match[3]}, num_stages=2)"
-    edit = Edit(_span(request, request.line, start, end), text)
-    yield Action("copy ahead: make this loop a pipeline of 2 stages", (edit,), False, None, REWRITE)
+    match place.statement:
+        case ast.For(iter=ast.Call(func=func, args=[*args], keywords=[]) as call, body=body) if (
+            place.called(call) == "serial" or ast.unparse(func) == "range"
+        ) and 0 < len(args) <= 2 and any(
+            place.called(n) == "copy" for s in body for n in ast.walk(s) if isinstance(n, ast.Call)
+        ):  # fmt: skip
+            end = span_of(args[-1], place.lines, place.request.analysis.path)
+            after = Span(end.file, end.end_line, end.end_column, end.end_line, end.end_column)
+            edits = (
+                place.replaced(func, f"{place.alias}.Pipelined"), Edit(after, ", num_stages=2"),
+            )  # fmt: skip
+            title = "copy ahead: make this loop a pipeline of 2 stages"
+            yield Action(title, edits, False, None, REWRITE)
+        case _:
+            pass
 
 
-def _cleared(request: Request, line: str) -> Iterator[Action]:
+def _cleared(place: _Place) -> Iterator[Action]:
     """`T.clear` right after the allocation of a fragment that sums are made in."""
-    match = re.match(r"(\s*)(\w+)\s*=\s*(\w+)\.alloc_fragment\(", line)
-    if match is None or match[3] not in request.analysis.aliases:
-        return
-    name, alias = match[2], match[3]
-    if re.search(rf"\b{alias}\.(clear|fill)\(\s*{name}\b", request.text):
-        return
-    end = _span(request, request.line, len(line) + 1, len(line) + 1)
-    text = f"\n{match[1]}{alias}.clear({name})"
-    yield Action(f"add {alias}.clear({name})", (Edit(end, text),), False, None, REWRITE)
+    match place.statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+            place.called(value) == "alloc_fragment"
+        ):
+            alias = place.alias
+            if not re.search(rf"\b{alias}\.(clear|fill)\(\s*{name}\b", place.request.text):
+                edit = place.below(f"{alias}.clear({name})")
+                yield Action(f"add {alias}.clear({name})", (edit,), False, None, REWRITE)
+        case _:
+            pass
 
 
 def _padded(request: Request) -> Iterator[Action]:
-    """A row of a shared tile made longer where its banks collide."""
-    found = [
-        f for f in request.insights.facts
-        if f.kind == "layouts" and f.span.line == request.line and "-way conflicts" in f.label
-    ]  # fmt: skip
-    line = _line(request, request.line)
-    match = re.match(r"(.*\.alloc_shared\(\s*[(\[])(.*?)([)\]].*)$", line)
-    if not found or match is None:
-        return
-    dims = _arguments(match[2])
-    if not dims:
-        return
-    start = len(match[1]) + match[2].rindex(dims[-1].strip()) + 1
-    end = start + len(dims[-1].strip())
-    edit = Edit(_span(request, request.line, start, end), f"{dims[-1].strip()} + 8")
-    yield Action("pad the rows to avoid bank conflicts", (edit,), False, None, REWRITE)
+    """The rows of a shared tile further apart where its banks collide."""
+    for symbol in request.analysis.symbols:
+        if symbol.span.line != request.line or symbol.span.file != request.analysis.path:
+            continue
+        collides = any(
+            f.kind == "layouts" and f.span == symbol.span and "-way conflicts" in f.label
+            for f in request.insights.facts
+        )
+        edit = padding(request, symbol) if collides else None
+        if edit is not None:
+            yield Action(PAD, (edit,), False, None, REWRITE)
 
 
 def _macro(request: Request) -> Iterator[Action]:
@@ -186,31 +238,11 @@ def _names_from_outside(
     return list(found)
 
 
-def _symbol(request: Request, name: str) -> Symbol | None:
-    around = ("<module>", *request.analysis.functions_around(request.line))
-    named = [s for s in request.analysis.symbols if s.name == name and s.function in around]
-    return named[-1] if named else None
-
-
-def _arguments(text: str) -> list[str]:
-    """The arguments in the brackets of a call, split at its own commas."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [p.strip() for p in parts if p.strip()]
-
-
-def _below(request: Request, line: int) -> str:
-    """The lines further in than a header, up to the next that is not."""
-    lines = split_lines(request.text)
-    lead = len(lines[line - 1]) - len(lines[line - 1].lstrip())
-    found = []
-    for row in lines[line:]:
-        if row.strip() and len(row) - len(row.lstrip()) <= lead:
-            break
-        found.append(row)
-    return "\n".join(found)
+def _scope(request: Request, node: ast.expr) -> str:
+    """The memory of a tile, or of one that elements are taken of; empty for anything else."""
+    root = node.value if isinstance(node, ast.Subscript) else node
+    if not isinstance(root, ast.Name):
+        return ""
+    around = functions_around(request)
+    named = [s for s in request.analysis.symbols if s.name == root.id and s.function in around]
+    return scope_of(named[-1]) if named else ""

@@ -1,0 +1,86 @@
+"""How do the rows of a shared tile come to lie further apart, so that its banks collide less?
+
+    s = T.alloc_shared((64, 64), "float32")
+    T.annotate_layout({s: T.Layout((64, 64), lambda i, j: i * 65 + j)})
+
+By a layout: the tile has the extents that its users expect.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tilelang_diagnostics import Edit, Span
+from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.features.base import Request
+from tilelang_lsp.model import Symbol
+from tilelang_lsp.recovery import recover
+
+PAD = "pad the rows to avoid bank conflicts"
+_WORD, _VECTOR = 4, 16  # bytes
+
+
+def padding(request: Request, tile: Symbol) -> Edit | None:
+    """The edit for a tile of two dimensions, unless its layout is written down in another form."""
+    readable = recover(request.text)
+    alias = min(request.analysis.aliases, key=len, default="T")
+    if readable is None:
+        return None
+    shape = _shape(readable.tree, tile)
+    pad = _elements(request.text, tile)
+    if shape is None or pad is None:
+        return None
+    lines = split_lines(request.text)
+    statement, rows, columns = shape
+    written = re.search(rf"[{{,]\s*{tile.name}\s*:", request.text)
+    if written is not None:
+        return _wider(request, tile, columns, pad, lines)
+    stride = str(int(columns) + pad) if columns.isdecimal() else f"({columns} + {pad})"
+    layout = f"{alias}.Layout(({rows}, {columns}), lambda i, j: i * {stride} + j)"
+    first, last = lines[statement.lineno - 1], statement.end_lineno or statement.lineno
+    lead = first[: len(first) - len(first.lstrip())]
+    end = len(lines[last - 1]) + 1
+    place = Span(request.analysis.path, last, end, last, end)
+    return Edit(place, f"\n{lead}{alias}.annotate_layout({{{tile.name}: {layout}}})")
+
+
+def _shape(tree: ast.Module, tile: Symbol) -> tuple[ast.stmt, str, str] | None:
+    """The allocation of a tile, and its two extents as they are written."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(
+                    func=ast.Attribute(attr="alloc_shared"),
+                    args=[ast.Tuple(elts=[rows, columns]) | ast.List(elts=[rows, columns]), *_],
+                ),
+            ) if name == tile.name and node.lineno == tile.span.line:
+                return node, ast.unparse(rows), ast.unparse(columns)
+            case _:
+                pass
+    return None
+
+
+def _elements(text: str, tile: Symbol) -> int | None:
+    """How far: matrix instructions read 16 bytes of a row, all else a word."""
+    bits = re.search(r"\) [a-z]+(\d+)", tile.detail)
+    if bits is None:
+        return None
+    wide = re.search(rf"gemm\w*\([^)]*\b{tile.name}\b", text) is not None
+    return max(1, (_VECTOR if wide else _WORD) * 8 // int(bits[1]))
+
+
+def _wider(
+    request: Request, tile: Symbol, columns: str, pad: int, lines: tuple[str, ...]
+) -> Edit | None:  # fmt: skip
+    """A row-major layout that the author wrote, with a longer row."""
+    pattern = re.compile(
+        rf"\b{tile.name}\s*:\s*[\w.]+\([^:]*lambda (\w+), (\w+):\s*\1 \* (\d+) \+ \2\b"
+    )
+    for number, line in enumerate(lines, 1):
+        match = pattern.search(line)
+        if match is not None and match[3] == columns:
+            span = Span(request.analysis.path, number, match.start(3) + 1, number, match.end(3) + 1)
+            return Edit(span, str(int(columns) + pad))
+    return None
