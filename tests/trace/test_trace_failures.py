@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.trace.mapping import coverage
 from tilelang import pipeline
 from tilelang.cli import main
 from tilelang.options import child_environment
 from tilelang_diagnostics import failure
-from tilelang_trace.mapping import coverage
 from tilelang_trace.ndjson import load
 from tilelang_trace.replay import digest, input_of, write_reproducer
 

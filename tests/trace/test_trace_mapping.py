@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 
 import tilelang
 import tilelang_trace
 from tests.inspect import kernels
+from tests.trace.mapping import coverage, heads_of
 from tests.trace.recorded import trace_of
+from tilelang.codegen import cpu
 from tilelang.inspection.counts import of_sass
+from tilelang.options import CompileOptions
+from tilelang.target import parse_target
 from tilelang_trace.columns import opcode_of
 from tilelang_trace.html.page import page_of
-from tilelang_trace.mapping import coverage, heads_of
 from tilelang_trace.model import Line, Trace
+from tilelang_trace.recorder import Recorder, recorded
 
 # Kernel, architecture; then by first words of the IR's own statement how many asynchronous copies
 # and matrix instructions the machine code has for it.
@@ -148,3 +153,18 @@ def test_llvm_ir_leads_to_python() -> None:
 def test_the_page_of_flash_attention_is_small() -> None:
     page = page_of(trace_of("attention", "sm_90a"))
     assert len(page.encode()) < 5_000_000
+
+
+def test_llvm_ir_is_printed_once_with_the_place_of_each_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    printed: list[Any] = []
+    once = cpu.print_cpu
+    monkeypatch.setattr(cpu, "print_cpu", lambda *a: printed.append(once(*a)) or printed[-1])
+    function, target = kernels.matmul.function, parse_target("cpu")
+    recorder = Recorder(function, target, CompileOptions())
+    assert recorded(recorder, function, target, CompileOptions(), code=True) is None
+    assert len(printed) == 1
+    (code,) = recorder.trace.codes
+    assert [line.span for line in code.lines] == printed[0].spans
+    assert sum(line.span is not None for line in code.lines) > len(code.lines) / 2

@@ -66,6 +66,7 @@ def build_cpu(
         cpu=cpu.name,
         object_code=b"",
         source=printer.text,
+        places=tuple(printer.spans),
     )
     known = find_object(printed) if find_object is not None else None
     if known is None:

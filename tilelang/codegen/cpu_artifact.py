@@ -23,8 +23,10 @@ Workspaces are shared by all blocks of a call; their addresses follow the user's
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
+
+from tilelang_diagnostics.model import Span
 
 SCHEMA = 1
 
@@ -69,7 +71,10 @@ class CpuLaunch:
 
 @dataclass(frozen=True, slots=True)
 class CpuArtifact:
-    """A compiled kernel: object code, the LLVM IR it came from, and how to call it."""
+    """A compiled kernel: object code, the LLVM IR it came from, and how to call it.
+
+    `places` are those of the lines of `source` in Python, known where it was just printed.
+    """
 
     name: str
     slots: tuple[CpuSlot, ...]
@@ -81,11 +86,12 @@ class CpuArtifact:
     cpu: str
     object_code: bytes
     source: str = ""
+    places: tuple[Span | None, ...] = field(default=(), compare=False, repr=False)
 
     def manifest(self) -> dict[str, Any]:
         """Everything but object code and source, as plain JSON values."""
-        plain = asdict(self)
-        del plain["object_code"], plain["source"]
+        plain = asdict(replace(self, object_code=b"", source="", places=()))
+        del plain["object_code"], plain["source"], plain["places"]
         return {"schema": SCHEMA, **plain}
 
     @staticmethod

@@ -22,7 +22,7 @@ from tilelang.inspection.counts import counted
 from tilelang.occupancy import occupancy_of
 from tilelang.options import CompileOptions
 from tilelang.target import Target
-from tilelang_diagnostics import CompileError, Span
+from tilelang_diagnostics import CompileError
 from tilelang_trace.model import Binary, Code, LayoutShot, Line, Resources, Trace
 from tilelang_trace.near import near
 
@@ -30,18 +30,15 @@ from tilelang_trace.near import near
 _SASS: Final = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
 
 
-def columns_of(
-    artifact: Any, target: Target, func: Any = None, disassembled: bool = True
-) -> tuple[Code, ...]:
+def columns_of(artifact: Any, target: Target, disassembled: bool = True) -> tuple[Code, ...]:
     """The languages the kernel was written in, down to the deepest that can be shown.
 
-    `func` is the lowered program, from which LLVM IR is printed once more to learn its places.
     Without `disassembled` machine code is left to `with_machine_code`.
     """
     device = getattr(artifact, "device", None)
     if not isinstance(device, DeviceSource):
         text = str(getattr(artifact, "source", ""))
-        spans = _llvm_places(func, text) if isinstance(artifact, CpuArtifact) else []
+        spans = artifact.places if isinstance(artifact, CpuArtifact) else ()
         lines = tuple(Line(t, s) for t, s in zip_longest(text.splitlines(), spans))
         return (Code("source", "llvm" if target.kind == "cpu" else target.kind, lines),)
     found = [Code("source", device.dialect, _own_lines(device.source))]
@@ -96,16 +93,6 @@ def source_alone(func: Any, target: Target, options: CompileOptions, note: str) 
     except PrintError:
         return ()
     return (Code("source", device.dialect, _own_lines(device.source), note),)
-
-
-def _llvm_places(func: Any, text: str) -> list[Span | None]:
-    """The place in Python of each line of the LLVM IR that was compiled."""
-    from tilelang.codegen.cpu import print_cpu
-
-    if func is None:
-        return []
-    printed = print_cpu(func)
-    return printed.spans if printed.text == text else []
 
 
 def resources_of(artifact: Any, target: Target, codes: Sequence[Code]) -> tuple[Resources, ...]:

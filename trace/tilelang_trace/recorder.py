@@ -220,7 +220,7 @@ class Recorder:
         self.close(tuple(found))
 
     def _show_columns(self, artifact: Any) -> None:
-        codes = columns_of(artifact, self._target, self._printed[0], self._disassembled)
+        codes = columns_of(artifact, self._target, self._disassembled)
         self._keep(self.codes, codes, lambda w, x: w.code(x))
         used = resources_of(artifact, self._target, codes)
         self._keep(self.resources, used, lambda w, x: w.resources(x))
