@@ -25,7 +25,7 @@ from typing import Final
 
 from tilelang import emulator, options
 from tilelang.codegen.metal_text import HEADERS as METAL_HEADERS
-from tilelang.runtime.cache import cache_root
+from tilelang.runtime.cache import cache_root, one_process
 from tilelang.runtime.clang import find_clang
 from tilelang.runtime.cpu_pool import available_cores
 from tilelang.runtime.programs import command_of, find_program, output_of, run_group
@@ -146,7 +146,10 @@ def runtime_program(compiler: Compiler) -> Path:
                 job.result()
             _run(compiler, (*flags, "-rdynamic", *objects, "-o", str(to), "-ldl"))
 
-    return _made(where, build)
+    if where.exists():
+        return _made(where, build)
+    with one_process(cache_root() / "locks" / "emulator"):
+        return _made(where, build)
 
 
 def metal_compiler() -> Compiler:

@@ -16,7 +16,7 @@ import itertools
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -78,6 +78,28 @@ def cache_root() -> Path:
 
     usual = platformdirs.user_cache_path("tilelang", appauthor=False)
     return usual / "shared" / hashlib.sha256(given.encode()).hexdigest()[:16] if given else usual
+
+
+@contextmanager
+def one_process(file: Path) -> Iterator[None]:
+    """Only one process at a time goes on, of those that name the same file to lock.
+
+    (`filelock` knows how to lock on every platform and how to time out.) Where locking does not
+    work, two processes do the same, which is slower and otherwise harmless.
+    """
+    import filelock
+
+    lock = filelock.FileLock(file, timeout=_LOCK_SECONDS)
+    try:
+        Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except (OSError, filelock.Timeout, NotImplementedError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class KernelCache:
@@ -175,26 +197,9 @@ class KernelCache:
         except (OSError, KeyError, TypeError, ValueError):
             return None
 
-    @contextmanager
-    def compiling(self, key: str) -> Iterator[None]:
-        """Only one process compiles `key` at a time; the others wait and then find it done.
-
-        (`filelock` knows how to lock on every platform and how to time out.) Where locking does not
-        work, two processes compile the same kernel, which is slower and otherwise harmless.
-        """
-        import filelock
-
-        lock = filelock.FileLock(self.root / "locks" / key[:2], timeout=_LOCK_SECONDS)
-        try:
-            Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
-        except (OSError, filelock.Timeout, NotImplementedError):
-            yield
-            return
-        try:
-            yield
-        finally:
-            lock.release()
+    def compiling(self, key: str) -> AbstractContextManager[None]:
+        """Only one process compiles `key` at a time; the others wait and then find it done."""
+        return one_process(self.root / "locks" / key[:2])
 
     def shrink(self) -> None:
         """Drop the least recently used kernels beyond the limit."""
