@@ -123,6 +123,12 @@ def call_at(text: str, line: int, column: int) -> OpenCall | None:
     return None if scan.in_comment else _open_call(scan)
 
 
+def in_subscript(text: str, line: int, column: int) -> bool:
+    """Whether an index is written at a position: `A[i, |`."""
+    brackets = _scan(text, line, column).brackets
+    return bool(brackets) and brackets[-1].opener == "[" and bool(brackets[-1].name)
+
+
 def string_at(text: str, line: int, column: int) -> OpenString | None:
     """The string a position is in; None outside strings, and in those of several lines."""
     scan = _scan(text, line, column)

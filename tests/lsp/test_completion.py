@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.lsp.asking import ask, in_launch
+from tests.lsp.asking import analysis_of, ask, in_launch, request_for, without_cursor
 from tilelang_lsp.features.completion import FEATURE
 
 
@@ -74,3 +76,73 @@ def test_nothing_is_proposed(line: str) -> None:
 
 def test_the_aliases_of_the_last_good_text_serve() -> None:
     assert "copy" in labels("x = (\nT.$0", analysed=in_launch("T.clear(C)"))
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ("with T.$0", ["Kernel"]),
+        ("for i in T.$0", ["Parallel", "Persistent", "Pipelined", "serial", "unroll"]),
+        ("T.$0", ["clear", "copy", "fill", "gemm"]),
+        ("x = T.$0", ["alloc_fragment", "alloc_shared", "ceildiv"]),
+        ("x = C[0, 0] * T.$0", ["And"]),
+        ("if n == T.$0", ["And"]),
+        ("for i in T.serial(T.$0", ["And"]),
+        ("T.gemm(A, A, C, policy=T.$0", ["GemmWarpPolicy"]),
+        ("s = T.alloc_shared((4,), T.$0", ["bfloat16", "float16", "float32", "float8_e4m3fn"]),
+        ("x: T.$0", ["Tensor"]),
+        ("for i in $0", ["T.Parallel", "T.Persistent", "T.Pipelined", "T.serial", "T.unroll"]),
+        ("with $0", ["T.Kernel"]),
+        ("x: $0", ["T.Tensor", "T.float32", "T.int32"]),
+        ("C[$0", ["bx", "n"]),
+        ("C[0, bx + $0", ["bx", "n"]),
+        ("T.copy(A, C[$0", ["bx", "n"]),
+        ("T.copy(A[0, 0], $0", []),
+    ],
+)
+def test_what_fits_best_comes_first(line: str, first: list[str]) -> None:
+    found = ask(FEATURE, in_launch(f"{line}\nT.clear(C)"), analysed=in_launch("T.clear(C)"))
+    best = sorted(found, key=lambda c: (c.order, c.label))
+    assert [c.label for c in best[: len(first)]] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("@$0", ["T.macro", "T.prim_func", "tilelang.jit"]),
+        ("@tilelang.$0", ["jit"]),
+        ("@T.$0", ["macro", "prim_func"]),
+        ("@T.prim_func\ndef other(A: T.$0", ["Tensor", "float32", "int32"]),
+        ("@T.prim_func\ndef other(A: T.int32, B: $0", ["T.Tensor", "T.float32", "T.int32"]),
+    ],
+)
+def test_what_a_definition_begins_with(text: str, first: list[str]) -> None:
+    whole = in_launch("T.clear(C)")
+    source = f"import tilelang\nimport tilelang.language as T\n\n{whole}\n"
+    source_line, line, column = without_cursor(f"{source}{text}\n")
+    request = request_for(analysis_of(source))
+    found = FEATURE.answer(replace(request, text=source_line, line=line, column=column))
+    best = sorted(found, key=lambda c: (c.order, c.label))
+    assert [c.label for c in best[: len(first)]] == first
+
+
+@pytest.mark.parametrize("line", ["if $0", "return $0", "x = $0", "while $0"])
+def test_no_pattern_where_an_expression_is_written(line: str) -> None:
+    found = ask(FEATURE, in_launch(line), analysed=in_launch("T.clear(C)"))
+    assert not [c.label for c in found if c.kind == "snippet"]
+
+
+def test_a_new_statement_at_the_end_of_a_kernel_knows_its_names() -> None:
+    text = in_launch("s = T.alloc_shared((32, 64), 'float16')\nT.clear(C)")
+    for line in ("        T.clear($0", "        $0", "\n\n        x$0"):
+        assert {"s", "A", "bx"} <= set(labels(f"{text}{line}\n", analysed=text)), line
+    assert "s" not in labels(f"{text}$0\n", analysed=text)
+    assert "s" not in labels(f"{text}\nx = 1\nif x:\n    $0\n", analysed=text)
+
+
+def test_what_may_be_ignored_is_what_is_found_first() -> None:
+    text = in_launch("s = T.alloc_shared((4,), 'int8')  # tilelang: ignore[$0]")
+    found = labels(text, analysed=in_launch("s = T.alloc_shared((4,), 'int8')"))
+    assert found[0] == "unused-buffer"
+    assert "bank-conflicts" in found
+    assert "gemm-k-mismatch" not in found

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.cursor import OpenCall, call_at, typing_at
+from tilelang_lsp.cursor import OpenCall, call_at, in_subscript, typing_at
 from tilelang_lsp.features.argument_values import (
     LAYOUTS,
     POLICIES,
@@ -18,6 +18,7 @@ from tilelang_lsp.features.argument_values import (
     values_of,
 )
 from tilelang_lsp.features.base import Feature, Request
+from tilelang_lsp.features.contexts import counts, heads, order, wanted
 from tilelang_lsp.features.functions import called, functions_around
 from tilelang_lsp.features.proposal import Completion
 from tilelang_lsp.features.snippets import SNIPPETS, Snippet, without_places
@@ -38,23 +39,25 @@ def complete(request: Request) -> tuple[Completion, ...]:
         )
     call = call_at(request.text, request.line, request.column)
     if typing.root in request.analysis.aliases:
-        wanted = _wanted_kinds(request, call)
+        kinds, above = wanted(request, call)
         entries = (e for e in request.catalogue.names() if not _is_vector(e, typing.prefix))
-        return tuple(_entry(e, wanted) for e in entries)
+        return tuple(_entry(e, kinds, above=above) for e in entries)
     if typing.root and f"{typing.root}.language" in request.analysis.aliases:
         package = request.catalogue.package.values()
-        return tuple(_entry(e, ("meta",), "tilelang.") for e in package)
+        return tuple(_entry(e, ("meta",), "tilelang.", ("jit",)) for e in package)
     if typing.root:
         return (*_members(request, typing.root), *members_of(request, typing.root))
     imported = import_from(request)
     if imported is not None:
         return imported
-    keywords = () if call is None or call.keyword else tuple(_keywords(request, call))
-    values = () if call is None else tuple(_values(request, call))
+    asks = call is not None and not in_subscript(request.text, request.line, request.column)
+    keywords = tuple(_keywords(request, call)) if asks and call and not call.keyword else ()
+    values = tuple(_values(request, call)) if asks and call else ()
     patterns = tuple(_snippets(request)) if call is None else ()
     names = tuple(_names(request, call))
     ours = top_names(request, {c.label for c in names})
-    return (*values, *keywords, *names, *ours, *patterns)
+    first = tuple(heads(request)) if call is None else ()
+    return (*first, *values, *keywords, *names, *ours, *patterns)
 
 
 FEATURE = Feature("textDocument/completion", complete, "newest")
@@ -64,26 +67,6 @@ _MEMBERS = (
     ("shape", "the extents of the tile"), ("dtype", "the type of its elements"),
     ("scope()", "where it lies"), ("ndim", "how many dimensions it has"),
 )  # fmt: skip
-
-
-def _wanted_kinds(request: Request, call: OpenCall | None) -> tuple[str, ...]:
-    """Kinds of entries that fit best where the cursor is."""
-    line = split_lines(request.text)[request.line - 1][: request.column - 1]
-    if line.lstrip().startswith("@"):
-        return ("meta",)
-    if re.match(r"\s*(?:async\s+)?with\b", line):
-        return ("launch",)
-    if re.match(r"\s*for\b.*\bin\b", line):
-        return ("loop",)
-    if call is not None:
-        entry = request.catalogue.find(request.analysis, call.name)
-        name = call.keyword or parameter_name(entry, call.argument)
-        return ("dtype",) if name.endswith("dtype") else ("scalar", "dtype")
-    if re.match(r"\s*\w+\s*:\s*[\w.]*$", line):
-        return ("type",)
-    if re.search(r"=\s*[\w.]*$", line):
-        return ("alloc", "scalar")
-    return ("tile",)
 
 
 def _values(request: Request, call: OpenCall) -> Iterator[Completion]:
@@ -129,7 +112,8 @@ def _members(request: Request, root: str) -> Iterator[Completion]:
 def _snippets(request: Request) -> Iterator[Completion]:
     """Patterns that fit the place: definitions at the margin, statements in a function."""
     line = split_lines(request.text)[request.line - 1]
-    if line[: request.column - 1].strip() and not line[: request.column - 1].strip().isidentifier():
+    written = line[: request.column - 1].lstrip()
+    if written and not written.isidentifier():
         return
     at_margin = not line[:1].isspace()
     aliases = request.analysis.aliases
@@ -163,12 +147,13 @@ def _package_import(request: Request, snippet: Snippet) -> tuple[Edit, ...]:
     return ()
 
 
-def _entry(entry: Entry, wanted: tuple[str, ...] = (), root: str = "") -> Completion:
-    order = 1 if entry.kind in ("dtype", "constant") else 0
-    order = -1 if entry.kind in wanted else order
+def _entry(
+    entry: Entry, kinds: tuple[str, ...] = (), root: str = "", above: tuple[str, ...] = ()
+) -> Completion:  # fmt: skip
+    place = order(entry.name, entry.kind, kinds, above)
     old = "deprecated" in entry.doc.partition("\n\n")[0].lower()
     return Completion(
-        entry.name, entry.kind, entry.signature, doc_markdown(entry.doc), "", order, (), old,
+        entry.name, entry.kind, entry.signature, doc_markdown(entry.doc), "", place, (), old,
         f"{root}{entry.name}",
     )  # fmt: skip
 
@@ -190,7 +175,8 @@ def _keywords(request: Request, call: OpenCall) -> Iterator[Completion]:
 def _names(request: Request, call: OpenCall | None) -> Iterator[Completion]:
     """Names bound above the cursor in the functions around it, what fits the argument first."""
     around = functions_around(request)
-    fits = wants(request, call)
+    indexed = in_subscript(request.text, request.line, request.column)
+    fits = counts if indexed else wants(request, call)
     seen: set[str] = set()
     for symbol in reversed(request.analysis.symbols):
         visible = symbol.function in around and symbol.span.line < request.line

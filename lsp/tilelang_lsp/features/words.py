@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilelang_diagnostics import CATALOGUE
+from tilelang_diagnostics import CATALOGUE, Severity
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lint.comments import DIRECTIVES
 from tilelang_lsp.cursor import string_at
@@ -80,7 +80,10 @@ def _of_comment(request: Request, said: str) -> Iterator[Word]:
     what, _, rest = said.partition(" ")
     ignored = re.match(r"ignore(?:-file)?\[[^\]]*$", said)
     if ignored is not None:
-        for row in CATALOGUE:
+        # An error stops the compilation all the same; what is found here comes first.
+        found = {d.code for d in (*request.analysis.diagnostics, *request.findings)}
+        rows = [row for row in CATALOGUE if row.severity is not Severity.ERROR]
+        for row in sorted(rows, key=lambda row: row.code not in found):
             yield Word(row.name, "value", f"{row.code}: {row.summary}")
     elif what == "target" and said != what:
         for name, about in request.catalogue.targets:
