@@ -17,6 +17,7 @@ from tilelang.program.stmt import Function
 from tilelang.runtime.nvrtc import find_nvrtc
 from tilelang.target import parse_target
 from tilelang_diagnostics import Diagnostic, Severity, Span
+from tilelang_trace.executed import executed
 from tilelang_trace.model import Line, Step, Trace
 from tilelang_trace.pipelines import pipeline_text, pipelines
 from tilelang_trace.recorder import Recorder, recorded
@@ -35,6 +36,43 @@ def test_a_pipeline_that_takes_effect() -> None:
     assert [(s.kind, dict(s.found)) for s in found.statements] == [
         ("copy", {"cp.async": 6}), ("copy", {"cp.async": 6}), ("gemm", {"mma": 16}),
     ]  # fmt: skip
+    # 128 iterations, of which each thread copies twice and each warp multiplies 16 times.
+    assert [dict(s.executed) for s in found.statements] == [
+        {"cp.async": 256}, {"cp.async": 256}, {"mma": 2048},
+    ]  # fmt: skip
+    assert any(
+        line.endswith("→ 6 × cp.async, 256 executed a thread")
+        for line in shown(trace_of("gemm", "sm_80"))
+    )
+
+
+# A program after the last pass, and how many copies a thread executes; None for what is unknown.
+RUNS = [
+    ("for k in T.serial(8):\n    for r in T.unroll(2):\n        T.cp_async(A)", 16),
+    ("for k in T.Pipelined(8, num_stages=3):\n    if k + 2 < 8:\n        T.cp_async(A)", 6),
+    ("if 0 < 8:\n    T.cp_async(A)\nfor k in T.serial(2, 5):\n    T.cp_async(A)", 4),
+    ("for k in T.serial(4):\n    for j in T.serial(k):\n        T.cp_async(A)", 6),
+    ("for k in T.serial(4):\n    at = k % 2\n    if at == 0:\n        T.cp_async(A)", 2),
+    ("for k in T.serial(4):\n    if k == 1:\n        pass\n    else:\n        T.cp_async(A)", 3),
+    # Of the threads that get there.
+    ("x = T.get_thread_binding(0)\nfor k in T.serial(4):\n    if x < 9:\n        T.cp_async(A)", 4),
+    ("for k in T.serial(n):\n    T.cp_async(A)", None),
+    ("for k in T.serial(4):\n    if k < n:\n        T.cp_async(A)", None),
+    ("while n < 4:\n    T.cp_async(A)", None),
+    ("for k in T.serial(4):\n    T.cp_async(A)\n    break", None),
+    ("T.cp_async(A)\nif n < 4:\n    T.cp_async(A)", None),
+    ("for k in T.serial(1000000):\n    if k < 9:\n        T.cp_async(A)", None),  # takes too long
+    ("for k in T.serial(1000000):\n    T.cp_async(A)", 1_000_000),
+    ("for k in T.serial(4:", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), RUNS)
+def test_how_often_a_thread_executes_a_copy(text: str, expected: int | None) -> None:
+    place = Span("k.py", 1, 1, 1, 9)
+    step = Step("last", tuple(Line(row, place) for row in text.split("\n")))
+    found = executed(step, lambda line: ["copy"] if "cp_async" in line else [])
+    assert found.get(place, {}).get("copy") == expected
 
 
 def test_buffers_are_kept_at_every_stage() -> None:
@@ -64,7 +102,7 @@ def test_decisions_say_why() -> None:
 def test_it_fits_a_screen() -> None:
     lines = shown(trace_of("attention", "sm_90a"))
     assert len(lines) <= 24 and max(map(len, lines)) <= 140
-    assert lines[2].endswith("takes effect  (counted in machine code)")
+    assert lines[2].endswith("takes effect  (static counts: instructions in machine code)")
 
 
 def test_without_machine_code_the_ir_is_counted() -> None:
@@ -120,7 +158,9 @@ def test_a_copy_written_as_a_loop_counts_on_its_own_line(
     file.write_text(textwrap.dedent(ODD).replace("T.copy(B[k * 32, 0], B_s)", loop))
     assert main(["trace", str(file), "--target", "cuda:sm_80", "--pipeline"]) == 0
     line = next(x for x in capsys.readouterr().out.split("\n") if "loop.py:16" in x)
-    assert line.strip().startswith("loop.py:16  B_s[i, j] = B[") and line.endswith("× cp.async")
+    assert line.strip().startswith("loop.py:16  B_s[i, j] = B[") and line.endswith(
+        "× cp.async, 64 executed a thread"
+    )
 
 
 def made(body: str, remarks: tuple[Diagnostic, ...] = ()) -> Trace:

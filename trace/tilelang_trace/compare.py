@@ -128,6 +128,9 @@ def comparison_text(
     yield Text(f"{'':{width}}  {'1':>12} {'2':>12}", "dim")
     for cost in found.costs:
         yield _cost(cost, width)
+    if any(used.counts for used in (*first.resources, *second.resources)):
+        yield Text("instructions as they stand in the machine code, however often a loop runs them",
+                   "dim")  # fmt: skip
 
 
 def _source_changes(first: Trace, second: Trace, context: int) -> Iterator[Text]:

@@ -21,6 +21,7 @@ from tilelang.inspection.counts import of_ptx, of_sass
 from tilelang.target import parse_target
 from tilelang_diagnostics import CompileError, Diagnostic, Span
 from tilelang_trace.columns import opcode_of
+from tilelang_trace.executed import executed
 from tilelang_trace.loops import Found, Kind, pipelined_loops
 from tilelang_trace.model import Step, Trace
 from tilelang_trace.terminal import plain
@@ -33,12 +34,14 @@ _REASONS: Final = ("TL508", "TL507", "TL505", "TL506", "TL513", "TL606", "TL401"
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A line of a pipelined loop that should have become asynchronous copies or matrix
-    instructions: how many of those there are, and what else it became."""
+    instructions: how many of those stand in the code, how many a thread executes where that is
+    known, and what else it became."""
 
     kind: Kind
     text: str
     span: Span | None
     found: tuple[tuple[str, int], ...] = ()
+    executed: tuple[tuple[str, int], ...] = ()
     instead: tuple[tuple[str, int], ...] = ()
     reason: str = ""
     help: str = ""
@@ -78,10 +81,12 @@ def pipelines(trace: Trace) -> tuple[Pipeline, ...]:
     if not trace.steps:
         return ()
     counts, where = _counted(trace)
+    # Of a trace that ended early the last program is on its way.
+    runs = executed(trace.steps[-1], _ir_names) if trace.failure is None else {}
     depths = _versions(trace.steps)
     found = []
     for loop in pipelined_loops(trace.steps[0]):
-        statements = tuple(_statement_of(x, counts, trace.remarks) for x in loop.statements)
+        statements = tuple(_statement_of(x, counts, runs, trace.remarks) for x in loop.statements)
         into = {x.fills for x in loop.statements}
         versions = tuple((name, n) for name, n in depths.items() if name in into)
         stages = min((n for _, n in versions), default=1)
@@ -105,8 +110,9 @@ def _plain_reason(target: str, asked: int) -> str:
 
 
 def _statement_of(
-    found: Found, counts: dict[Span, Counter[str]], remarks: Sequence[Diagnostic]
-) -> Statement:
+    found: Found, counts: dict[Span, Counter[str]], runs: dict[Span, Counter[str]],
+    remarks: Sequence[Diagnostic],
+) -> Statement:  # fmt: skip
     span = found.line.span
     became = counts.get(span, Counter()) if span is not None else Counter[str]()
     wanted = _ASYNC if found.kind == "copy" else ("mma",)
@@ -116,9 +122,14 @@ def _statement_of(
     return Statement(
         found.kind, found.line.text.strip(), span,
         tuple((n, became[n]) for n in wanted if became[n]),
+        tuple((n, many) for n in wanted if became[n] and (many := _runs_of(runs, span)[n])),
         tuple((n, became[n]) for n in _INSTEAD if became[n]),
         plain_reason if about is None else about.message, (about.help or "") if about else "",
     )  # fmt: skip
+
+
+def _runs_of(runs: dict[Span, Counter[str]], span: Span | None) -> Counter[str]:
+    return Counter() if span is None else runs.get(span, Counter())
 
 
 _INSTEAD: Final = ("ld.global", "st.shared", "ld.shared")
@@ -178,6 +189,11 @@ def _ptx_names(text: str) -> Iterable[str]:
     return tuple(of_ptx(opcode))
 
 
+_PRODUCTS: Final = (
+    "T.mma_", "T.wgmma_ss_", "T.wgmma_rs_", "T.tcgen05_mma", "T.mfma_", "T.wmma_", "T.simdgroup_m",
+)  # fmt: skip
+
+
 def _ir_names(text: str) -> Iterator[str]:
     bare = text.strip()
     if bare.startswith("T.cp_async("):
@@ -185,7 +201,15 @@ def _ir_names(text: str) -> Iterator[str]:
     elif bare.startswith(("T.tma_load", "T.tma_copy")):
         yield "tma"
     elif bare.startswith(
-        ("T.mma_", "T.wgmma_", "T.tcgen05_mma", "T.mfma_", "T.wmma_", "T.simdgroup_m")
+        (
+            "T.mma_",
+            "T.wgmma_ss_",
+            "T.wgmma_rs_",
+            "T.tcgen05_mma",
+            "T.mfma_",
+            "T.wmma_",
+            "T.simdgroup_m",
+        )
     ):
         yield "mma"
 
@@ -220,7 +244,7 @@ def _one(found: Pipeline) -> Iterator[Text]:
     said = {"yes": "takes effect", "partly": "takes effect in part", "no": "has no effect"}
     yield Text.assemble(
         (f"pipeline over {plain(found.variable)} at {_at(found.span)} ", "bold"),
-        (said[found.verdict], style), f"  (counted in {found.seen_in})",
+        (said[found.verdict], style), f"  (static counts: instructions in {found.seen_in})",
     )  # fmt: skip
     asked = str(found.asked) if found.asked else "as many as fit"
     tiles = ", ".join(f"{plain(name)} × {n}" for name, n in found.versions) or "no tile is kept"
@@ -242,7 +266,11 @@ def _one(found: Pipeline) -> Iterator[Text]:
 def _statement(found: Statement, of_loop: str) -> Text:
     head = f"      {_at(found.span)}  {plain(found.text)[:60]}"
     if found.holds:
-        became = ", ".join(f"{n} × {name}" for name, n in found.found)
+        runs = dict(found.executed)
+        became = ", ".join(
+            f"{n} × {name}" + (f", {runs[name]:,} executed a thread" if name in runs else "")
+            for name, n in found.found
+        )
         return Text.assemble(head, "  → ", (became, "green"))
     instead = ", ".join(f"{n} × {name}" for name, n in found.instead) or "none"
     text = Text.assemble(head, "  → ", (instead, "red"))

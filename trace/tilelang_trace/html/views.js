@@ -195,7 +195,9 @@ function summaryView(main) {
     const facts = ["threads", "registers", "spills", "stack", "shared", "blocks"];
     body.append(make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "kernel"), ...facts.map((f) => make("th", { scope: "col" }, f)))),
       make("tbody", {}, ...trace.resources.map((r) => make("tr", {}, make("td", {}, r.kernel), ...facts.map((f) => make("td", { class: "num" }, String(r[f] === null ? "?" : r[f]))))))));
-    for (const r of trace.resources) body.append(make("p", { class: "said" }, r.counts.map(([name, n]) => `${n} ${name}`).join(", ")));
+    const counted = trace.resources.filter((r) => r.counts.length);
+    if (counted.length) body.append(make("p", {}, "Instructions as they stand in the machine code, however often a loop runs them:"));
+    for (const r of counted) body.append(make("p", { class: "said" }, r.counts.map(([name, n]) => `${n} ${name}`).join(", ")));
   }
   body.append(make("h2", {}, "Remarks"));
   if (!trace.remarks.length) body.append(make("p", { class: "empty" }, "The compiler found nothing to remark upon."));
