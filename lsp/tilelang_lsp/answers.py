@@ -78,6 +78,7 @@ _SYMBOLS = {
     "function": lsp.SymbolKind.Function,
     "macro": lsp.SymbolKind.Function,
     "class": lsp.SymbolKind.Class,
+    "module": lsp.SymbolKind.Module,
     "buffer": lsp.SymbolKind.Array,
     "parameter": lsp.SymbolKind.Variable,
     "constant": lsp.SymbolKind.Constant,

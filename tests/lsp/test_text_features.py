@@ -166,13 +166,14 @@ BODY = """
         ("s", "variable", "shared"), ("f", "variable", "fragment"), ("A", "parameter", "global"),
         ("bx", "variable", "readonly"), ("k", "variable", "readonly"),
         ("copy", "function", "defaultLibrary"), ("float32", "type", "defaultLibrary"),
-        ("alloc_shared", "function", "defaultLibrary"),
+        ("alloc_shared", "function", "defaultLibrary"), ("jit", "function", "defaultLibrary"),
+        ("T", "namespace", ""), ("tilelang", "namespace", ""),
     ],
 )  # fmt: skip
 def test_colours(name: str, kind: str, modifier: str) -> None:
-    found = tokens(in_launch(BODY))
+    found = tokens("import tilelang\n" + in_launch(BODY).replace("@T.prim_func", "@tilelang.jit"))
     assert found[name][0] == kind
-    assert modifier in found[name][1]
+    assert modifier in found[name][1] or not modifier
 
 
 def test_colours_of_some_lines_are_those_of_all() -> None:

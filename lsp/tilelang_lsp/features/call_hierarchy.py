@@ -5,6 +5,7 @@ Over all files: a macro of one is inlined by kernels of others.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,14 +13,14 @@ from tilelang_diagnostics import Span
 from tilelang_lsp.crossing import Crossing
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.navigation import crossing
-from tilelang_lsp.names import Binding, Scope
+from tilelang_lsp.names import Binding, Names, Scope
 
 FUNCTIONS = ("kernel", "function", "macro")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A function of a file."""
+    """A function of a file; or, of `kind` "module", what the file does outside of functions."""
 
     name: str
     kind: str
@@ -49,6 +50,7 @@ def incoming(across: Crossing, line: int, column: int) -> tuple[Calls, ...]:
     if function is None:
         return ()
     found: list[tuple[Binding, Span]] = []
+    outside: dict[Item, dict[Span, None]] = {}
     places = {(s.file, s.line, s.column) for s in across.references(function)}
     for path in dict.fromkeys(file for file, _, _ in sorted(places)):
         names = across.names(path)
@@ -57,7 +59,10 @@ def incoming(across: Crossing, line: int, column: int) -> tuple[Calls, ...]:
                 caller = _function_around(call.scope)
                 if caller is not None:
                     found.append((caller, call.function))
-    return _grouped(found, True)
+                elif names is not None:
+                    outside.setdefault(_module(names), {})[call.function] = None
+    modules = (Calls(item, tuple(spans), True) for item, spans in outside.items())
+    return (*_grouped(found, True), *modules)
 
 
 def outgoing(across: Crossing, line: int, column: int) -> tuple[Calls, ...]:
@@ -102,6 +107,13 @@ def _grouped(found: list[tuple[Binding, Span]], incoming: bool) -> tuple[Calls, 
             items[function.key] = item
             places.setdefault(function.key, {})[span] = None
     return tuple(Calls(items[k], tuple(spans), incoming) for k, spans in places.items())
+
+
+def _module(names: Names) -> Item:
+    """A file as what calls."""
+    first, last = names.module.lines
+    whole = Span(names.path, first, 1, last, 1)
+    return Item(os.path.basename(names.path), "module", whole, Span(names.path, 1, 1, 1, 1))
 
 
 def _item(function: Binding) -> Iterator[Item]:

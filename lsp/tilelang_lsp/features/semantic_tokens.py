@@ -14,10 +14,13 @@ from typing import Final
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.cursor import code_only
 from tilelang_lsp.features.base import Feature, Request
-from tilelang_lsp.model import Symbol
+from tilelang_lsp.features.navigation import crossing
+from tilelang_lsp.model import MODULES, Symbol
+from tilelang_lsp.names import Binding
 
 TYPES: Final = (
     "variable", "parameter", "function", "macro", "type", "enumMember", "typeParameter", "property",
+    "namespace",
 )  # fmt: skip
 MODIFIERS: Final = (
     "declaration", "readonly", "global", "shared", "fragment", "local", "defaultLibrary",
@@ -26,7 +29,9 @@ _OF_SYMBOL: Final = {
     "parameter": "parameter", "buffer": "variable", "variable": "variable", "loop": "variable",
     "block": "variable", "constant": "enumMember", "dim": "typeParameter", "function": "function",
 }  # fmt: skip
-_OF_ENTRY: Final = {"dtype": "type", "type": "type", "constant": "enumMember"}
+_OF_ENTRY: Final = {
+    "dtype": "type", "type": "type", "constant": "enumMember", "module": "namespace",
+}  # fmt: skip
 _SCOPES: Final = ("global", "shared", "fragment", "local")
 
 
@@ -44,13 +49,15 @@ class Token:
 def semantic_tokens(request: Request) -> tuple[Token, ...]:
     """The tokens in order, none of which overlap."""
     found: dict[tuple[int, int], Token] = {}
+    macros = _macros(request)
     for symbol in request.analysis.symbols:
         kind = _OF_SYMBOL.get(symbol.kind)
         if kind is None:
             continue
-        if symbol.kind == "function" and symbol.name in _macros(request):
+        if symbol.kind == "function" and symbol.name in macros:
             kind = "macro"
-        said = _modifiers(symbol)
+        is_module = symbol.detail in ("module", *MODULES)
+        kind, said = ("namespace", ()) if is_module else (kind, _modifiers(symbol))
         for span in (symbol.span, *symbol.uses):
             if span.file != request.analysis.path or span.line != span.end_line:
                 continue
@@ -75,8 +82,17 @@ OF_LINES = Feature("textDocument/semanticTokens/range", tokens_of_lines, "curren
 
 
 def _macros(request: Request) -> frozenset[str]:
+    """The names of macros, those that other files define as well."""
     around = (n for top in request.analysis.outline for n in top.walk())
-    return frozenset(n.name for n in around if n.kind == "macro")
+    found = {n.name for n in around if n.kind == "macro"}
+    across = crossing(request)
+    names = across.names(across.path)
+    for binding in () if names is None else names.module.bindings.values():
+        if binding.origin is not None:
+            end = across.chain(binding)[-1]
+            if isinstance(end, Binding) and end.kind == "macro":
+                found.add(binding.name)
+    return frozenset(found)
 
 
 def _modifiers(symbol: Symbol) -> tuple[str, ...]:
@@ -89,16 +105,17 @@ def _modifiers(symbol: Symbol) -> tuple[str, ...]:
 def _language(request: Request) -> list[Token]:
     """Names after an alias of the language, wherever they stand outside comments and strings."""
     analysis, found = request.analysis, []
-    aliases = [re.escape(a) for a in analysis.aliases]
-    if not aliases:
+    packages = [a.removesuffix(".language") for a in analysis.aliases if a.endswith(".language")]
+    roots = [re.escape(name) for name in (*analysis.aliases, *packages)]
+    if not roots:
         return []
-    pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(aliases)})\.(\w+)")
+    pattern = re.compile(rf"(?<![\w.])(?P<root>{'|'.join(roots)})\.(?P<name>\w+)")
     for number, line in enumerate(split_lines(code_only(request.text)), 1):
         for match in pattern.finditer(line):
-            entry = request.catalogue.entries.get(match[1])
+            entry = request.catalogue.find(analysis, match[0])
             if entry is None:
                 continue
             kind = _OF_ENTRY.get(entry.kind, "function")
-            start = match.start(1) + 1
-            found.append(Token(number, start, len(match[1]), kind, ("defaultLibrary",)))
+            start = match.start("name") + 1
+            found.append(Token(number, start, len(match["name"]), kind, ("defaultLibrary",)))
     return found

@@ -82,6 +82,7 @@ def calls(made: Project, question: Any, name: str) -> list[str]:
         (call_hierarchy.incoming, "inner", ["main.py:12:9 main main.py:15",
                                             "ops.py:8:5 outer ops.py:9 ops.py:10"]),
         (call_hierarchy.incoming, "outer", ["main.py:12:9 main main.py:14",
+                                            "main.py:1:1  main.py:7",  # outside of functions
                                             "pkg/more.py:5:5 third pkg/more.py:6"]),
         (call_hierarchy.incoming, "third", ["main.py:12:9 main main.py:16"]),
         (call_hierarchy.incoming, "factory", ["bench.py:3:5 run bench.py:4"]),

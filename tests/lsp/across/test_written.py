@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lsp.across.project import Project, project
-from tilelang_lsp.features import completion, hover, signature_help
+from tilelang_lsp.features import completion, hover, semantic_tokens, signature_help
 
 FILES = """
     -- lib.py --
@@ -155,3 +155,14 @@ def test_a_hover_says_the_same(line: str, says: str, tmp_path: Path) -> None:
     found = made(line, tmp_path).ask(hover.FEATURE)
     assert found is not None
     assert says in found.markdown
+
+
+def test_macros_of_other_files_have_their_colour(tmp_path: Path) -> None:
+    found = made("tile_add(A, A)\n            own(A, count(1))  # $0", tmp_path)
+    lines = found.texts["main.py"].split("\n")
+    kinds = {
+        lines[t.line - 1][t.column - 1 : t.column - 1 + t.length]: t.kind
+        for t in found.ask(semantic_tokens.FEATURE)
+    }
+    wanted = {"tile_add": "macro", "own": "macro", "count": "function", "A": "parameter"}
+    assert {name: kinds.get(name) for name in wanted} == wanted
