@@ -7,7 +7,16 @@ its inputs and its float64 reference; ``tables`` says at which values they run a
 from __future__ import annotations
 
 from tests.kernels.case import KernelCase, RejectCase, check, run
-from tests.kernels.tables import tier1, tier2, tier2_language, tier3, tier4, wild
+from tests.kernels.tables import (
+    tier1,
+    tier2,
+    tier2_language,
+    tier3,
+    tier4,
+    wild,
+    wild_orders,
+    wild_servers,
+)
 
 __all__ = [
     "KERNELS",
@@ -26,6 +35,8 @@ KERNELS: tuple[KernelCase, ...] = (
     *tier3.KERNELS,
     *tier4.KERNELS,
     *wild.KERNELS,
+    *wild_orders.KERNELS,
+    *wild_servers.KERNELS,
 )
 
 REJECTED: tuple[RejectCase, ...] = (*tier1.REJECTED, *tier2_language.REJECTED)

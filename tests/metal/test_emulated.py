@@ -107,6 +107,7 @@ REFUSED: dict[str, str] = {
     "atomic_vectors": "T.atomic_addx2 of float16",
     "atomic_load_store": "T.atomic_load",
     "mla_decode_persistent": "T.sync_grid",
+    "wild_add_norm_quant_True": "dtype float8_e4m3fn",
     "linear_attn_fwd": "metal:apple9 has 32768",
     "retention_fwd": "metal:apple9 has 32768",
 }  # fmt: skip

@@ -17,7 +17,7 @@ from tests.kernels import (
 from tests.kernels.case import KernelCase, Style
 
 
-def _case(
+def case(
     name: str,
     make: Callable[..., Any],
     inputs: Callable[..., tuple[Any, ...]],
@@ -33,7 +33,7 @@ def _case(
 
 KERNELS = (
     *(
-        _case(
+        case(
             "linear_" + act,
             wild_gemm.linear,
             wild_gemm.inputs_linear,
@@ -43,7 +43,7 @@ KERNELS = (
         )
         for act in ("gelu", "silu", "none")
     ),
-    _case(
+    case(
         "bmm",
         wild_gemm.bmm,
         wild_gemm.inputs_bmm,
@@ -52,7 +52,7 @@ KERNELS = (
         params={"B": 3, "M": 37, "N": 50, "K": 45},
         out_idx=(2,),
     ),
-    _case(
+    case(
         "strided_gemm",
         wild_gemm.strided_gemm,
         wild_gemm.inputs_strided,
@@ -60,7 +60,7 @@ KERNELS = (
         "lazy",
         params={"M": 45, "N": 52, "K": 40, "lda": 64, "ldb": 57},
     ),
-    _case(
+    case(
         "fp8_block_scaled",
         wild_gemm.fp8_block_scaled,
         wild_gemm.inputs_fp8_block_scaled,
@@ -70,7 +70,7 @@ KERNELS = (
         targets=("cpu", "cuda:sm_90a"),
         needs_torch=True,
     ),
-    _case(
+    case(
         "grouped_by_index",
         wild_gemm.grouped_by_index,
         wild_gemm.inputs_grouped,
@@ -78,21 +78,21 @@ KERNELS = (
         sizes={"M": 64, "N": 45, "K": 70, "E": 3, "blocks": 4, "groups": (0, 2, -1, 1)},
         needs_torch=True,
     ),
-    _case(
+    case(
         "persistent_gemm",
         wild_gemm.persistent_gemm,
         wild_gemm.inputs_matmul,
         wild_gemm.reference_matmul,
         sizes={"M": 101, "N": 77, "K": 45},
     ),
-    _case(
+    case(
         "persistent_by_hand",
         wild_gemm.persistent_by_hand,
         wild_gemm.inputs_matmul,
         wild_gemm.reference_matmul,
         sizes={"M": 101, "N": 77, "K": 45},
     ),
-    _case(
+    case(
         "stream_k",
         wild_gemm.stream_k,
         wild_gemm.inputs_stream_k,
@@ -100,7 +100,7 @@ KERNELS = (
         sizes={"M": 70, "N": 61, "K": 75},
         mutates=(2,),
     ),
-    _case(
+    case(
         "swiglu_mlp",
         wild_gemm.swiglu_mlp,
         wild_gemm.inputs_swiglu,
@@ -108,7 +108,7 @@ KERNELS = (
         sizes={"M": 45, "N": 37, "K": 70},
         needs_torch=True,
     ),
-    _case(
+    case(
         "splitk_two_kernels",
         wild_gemm_forms.splitk_two_kernels,
         wild_gemm_forms.inputs_splitk,
@@ -116,7 +116,7 @@ KERNELS = (
         "lazy",
         params={"M": 45, "N": 77, "K": 150},
     ),
-    _case(
+    case(
         "blas_gemm",
         wild_gemm_forms.blas_gemm,
         wild_gemm_forms.inputs_blas,
@@ -125,7 +125,7 @@ KERNELS = (
         sizes={"M": 45, "N": 77, "K": 50},
         mutates=(3,),
     ),
-    _case(
+    case(
         "int8_per_channel",
         wild_gemm_forms.int8_per_channel,
         wild_gemm_forms.inputs_w8a8,
@@ -133,21 +133,21 @@ KERNELS = (
         "lazy",
         params={"M": 45, "N": 50, "K": 100},
     ),
-    _case(
+    case(
         "gemv_splitk",
         wild_gemm_forms.gemv_splitk,
         wild_gemm_forms.inputs_gemv,
         wild_gemm_forms.reference_gemv,
         sizes={"N": 45, "K": 300},
     ),
-    _case(
+    case(
         "gemv_shared",
         wild_gemm_forms.gemv_shared,
         wild_gemm_forms.inputs_gemv,
         wild_gemm_forms.reference_gemv,
         sizes={"N": 45, "K": 100},
     ),
-    _case(
+    case(
         "lora",
         wild_gemm_forms.lora,
         wild_gemm_forms.inputs_lora,
@@ -155,14 +155,14 @@ KERNELS = (
         sizes={"M": 45, "N": 50, "K": 70, "R": 16},
         precision=("float16",),
     ),
-    _case(
+    case(
         "syrk",
         wild_gemm_forms.syrk,
         wild_gemm_forms.inputs_syrk,
         wild_gemm_forms.reference_syrk,
         sizes={"M": 77, "K": 45},
     ),
-    _case(
+    case(
         "tuned",
         wild_gemm_forms.tuned,
         wild_gemm.inputs_matmul,
@@ -171,7 +171,7 @@ KERNELS = (
         params={"M": 77, "N": 45, "K": 50},
     ),
     *(
-        _case(
+        case(
             f"varlen_{causal}",
             wild_attention.varlen,
             wild_attention.inputs_varlen,
@@ -189,7 +189,7 @@ KERNELS = (
         )
         for causal in (True, False)
     ),
-    _case(
+    case(
         "paged_decode",
         wild_attention.paged_decode,
         wild_attention.inputs_paged,
@@ -198,7 +198,7 @@ KERNELS = (
         params={"batch": 3, "heads": 12, "kv_heads": 2, "pages": 7, "page_size": 32, "dim": 32},
         out_idx=(5,),
     ),
-    _case(
+    case(
         "flash_decode",
         wild_attention.flash_decode,
         wild_attention.inputs_decode,
@@ -206,7 +206,7 @@ KERNELS = (
         sizes={"batch": 3, "heads": 8, "kv_heads": 2, "seq": 150, "dim": 32},
         precision=("float16", "float16"),
     ),
-    _case(
+    case(
         "windowed_softcap",
         wild_attention.windowed_softcap,
         wild_attention.inputs_bf16,
@@ -215,7 +215,7 @@ KERNELS = (
         params={"B": 1, "H": 2, "S": 77, "D": 32},
         needs_torch=True,
     ),
-    _case(
+    case(
         "attention_backward",
         wild_attention.attention_backward,
         wild_attention.inputs_backward,
@@ -224,7 +224,7 @@ KERNELS = (
         mutates=(6, 7, 8),
         precision=("float16",) * 3,
     ),
-    _case(
+    case(
         "native_sparse",
         wild_sparse_attention.native_sparse,
         wild_sparse_attention.inputs_sparse,
@@ -232,14 +232,14 @@ KERNELS = (
         "lazy",
         params={"batch": 1, "heads": 4, "seq_len": 50, "dim": 32},
     ),
-    _case(
+    case(
         "indexer_logits",
         wild_sparse_attention.indexer_logits,
         wild_sparse_attention.inputs_indexer,
         wild_sparse_attention.reference_indexer,
         sizes={"SQ": 13, "SK": 77, "H": 8, "D": 32},
     ),
-    _case(
+    case(
         "sparse_mla",
         wild_sparse_attention.sparse_mla,
         wild_sparse_attention.inputs_sparse_mla,
@@ -249,7 +249,7 @@ KERNELS = (
         precision=(None, "float16"),
         needs_torch=True,
     ),
-    _case(
+    case(
         "chunk_scan",
         wild_recurrent.chunk_scan,
         wild_recurrent.inputs_scan,
@@ -265,7 +265,7 @@ KERNELS = (
             "seqlen": 128,
         },
     ),
-    _case(
+    case(
         "gated_delta_net",
         wild_recurrent.gated_delta_net,
         wild_recurrent.inputs_delta,
@@ -273,7 +273,7 @@ KERNELS = (
         "lazy",
         params={"S": 37, "H": 2, "DK": 16, "DV": 24},
     ),
-    _case(
+    case(
         "chunk_kkt_inverse",
         wild_recurrent.chunk_kkt_inverse,
         wild_recurrent.inputs_kkt,
@@ -281,7 +281,7 @@ KERNELS = (
         "lazy",
         params={"S": 77, "H": 2, "DK": 32},
     ),
-    _case(
+    case(
         "linear_attention",
         wild_recurrent.linear_attention,
         wild_recurrent.inputs_linear_attention,
@@ -289,7 +289,7 @@ KERNELS = (
         sizes={"B": 1, "S": 77, "H": 2, "DK": 32, "DV": 40},
         precision=("float16",),
     ),
-    _case(
+    case(
         "layer_norm",
         wild_rows.layer_norm,
         wild_rows.inputs_norm,
@@ -298,7 +298,7 @@ KERNELS = (
         params={"M": 13, "N": 77},
         needs_torch=True,
     ),
-    _case(
+    case(
         "layer_norm_backward",
         wild_rows.layer_norm_backward,
         wild_rows.inputs_norm_backward,
@@ -306,7 +306,7 @@ KERNELS = (
         sizes={"M": 37, "N": 53},
         mutates=(5, 6),
     ),
-    _case(
+    case(
         "rms_norm_quant",
         wild_rows.rms_norm_quant,
         wild_rows.inputs_rms,
@@ -314,7 +314,7 @@ KERNELS = (
         sizes={"M": 5, "N": 133},
         canonical=wild_rows.nearly,
     ),
-    _case(
+    case(
         "online_softmax",
         wild_rows.online_softmax,
         wild_rows.inputs_row,
@@ -323,14 +323,14 @@ KERNELS = (
         params={"M": 7, "N": 133},
         precision=("bfloat16",),  # powers of differences that are rounded to float16
     ),
-    _case(
+    case(
         "softmax_backward",
         wild_rows.softmax_backward,
         wild_rows.inputs_softmax_backward,
         wild_rows.reference_softmax_backward,
         sizes={"M": 13, "N": 77},
     ),
-    _case(
+    case(
         "cross_entropy",
         wild_training.cross_entropy,
         wild_training.inputs_ce,
@@ -338,7 +338,7 @@ KERNELS = (
         sizes={"M": 7, "V": 133},
     ),
     *(
-        _case(
+        case(
             f"rotary_{i}",
             wild_training.rotary,
             wild_training.inputs_rotary,
@@ -349,14 +349,14 @@ KERNELS = (
         )
         for i in (False, True)
     ),
-    _case(
+    case(
         "embedding_bag",
         wild_training.embedding_bag,
         wild_training.inputs_bag,
         wild_training.reference_bag,
         sizes={"V": 30, "D": 45, "N": 40, "B": 6},
     ),
-    _case(
+    case(
         "adamw",
         wild_training.adamw,
         wild_training.inputs_adamw,
@@ -364,7 +364,7 @@ KERNELS = (
         sizes={"n": 1003},
         mutates=(0, 2, 3),
     ),
-    _case(
+    case(
         "dropout",
         wild_training.dropout,
         wild_training.inputs_dropout,
