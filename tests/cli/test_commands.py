@@ -173,4 +173,5 @@ def test_interrupts(run: Run, eager: Path, monkeypatch: pytest.MonkeyPatch) -> N
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run_kernel, "choose", interrupted)
-    assert run("run", "eager.py").status == 130
+    done = run("run", "eager.py")
+    assert (done.status, done.err.strip()) == (130, "interrupted")

@@ -94,7 +94,9 @@ def _run(argv: list[str]) -> int:
             wrong = click.UsageError(hint, wrong.ctx)
         wrong.show()
         return wrong.exit_code if isinstance(wrong, click.UsageError) else 1
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as stopped:
+        by = stopped.__cause__ or stopped  # click ends a command in its own way
+        print(f"interrupted {by}".rstrip(), file=sys.stderr)
         return 130
     except (PipeClosed, BrokenPipeError):
         # The reader (`| head`) has seen enough. What is still buffered has nowhere to go.

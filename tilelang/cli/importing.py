@@ -14,12 +14,14 @@ import importlib.util
 import operator
 import re
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+from tilelang.cli.slow import told_if_slow
 from tilelang.cli.user_code import is_same_file, raised
 from tilelang.language.source import syntax_error
 from tilelang_diagnostics import CompileError, error_for
@@ -52,7 +54,7 @@ class Failed:
 def import_file(path: Path, tree: ast.Module, past_failures: bool = False) -> ModuleType:
     """The module of a file; what it raises is a finding, but for kernels nobody asked for."""
     module = _new_module(path)
-    with _as_a_program_of(path):
+    with _as_a_program_of(path), told_if_slow(f"importing {path}"):
         try:
             if past_failures:
                 # As an import names it: a file that changes the folder keeps its source.
@@ -62,9 +64,9 @@ def import_file(path: Path, tree: ast.Module, past_failures: bool = False) -> Mo
                 module.__spec__.loader.exec_module(module)
         except CompileError:
             raise
+        except KeyboardInterrupt as stopped:
+            raise KeyboardInterrupt(_interrupted(path, stopped)) from None
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
             raise error_for((_import_failure(path, error),)) from error
     return module
 
@@ -139,6 +141,13 @@ def _as_a_program_of(path: Path) -> Iterator[None]:
     finally:
         sys.argv = argv
         # The folder stays on the path: kernels may import when they are traced.
+
+
+def _interrupted(path: Path, stopped: KeyboardInterrupt) -> str:
+    """What was going on, for who asks why it took so long."""
+    frames = traceback.extract_tb(stopped.__traceback__)
+    lines = [x.lineno for x in frames if is_same_file(x.filename, path) and x.lineno]
+    return f"while importing {path}" + (f", in line {lines[-1]}" if lines else "")
 
 
 def _import_failure(path: Path, error: BaseException) -> Diagnostic:
