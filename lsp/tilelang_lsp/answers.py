@@ -321,7 +321,11 @@ def _completion(converter: Converter, value: Completion) -> lsp.CompletionItem:
 
 
 def _signature_help(value: SignatureHelp) -> lsp.SignatureHelp:
-    parameters = [lsp.ParameterInformation(offsets) for offsets in _offsets(value)]
+    about = value.about or ("",) * len(value.parameters)
+    parameters = [
+        lsp.ParameterInformation(offsets, _markdown(said) if said else None)
+        for offsets, said in zip(_offsets(value), about, strict=True)
+    ]
     # Where no parameter is meant, one that is not there: editors take none for the first.
     active = len(parameters) if value.active is None else value.active
     signature = lsp.SignatureInformation(

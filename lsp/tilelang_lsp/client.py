@@ -107,9 +107,9 @@ class Client:
         about = "text_document.signature_help.signature_information"
         for signature in answer.signatures:
             if not self._reads_markdown(f"{about}.documentation_format"):
-                signature.documentation = signature.documentation and as_plain(
-                    signature.documentation
-                )
+                explained: list[Any] = [signature, *(signature.parameters or ())]
+                for one in explained:
+                    one.documentation = one.documentation and as_plain(one.documentation)
             if self.has(f"{about}.parameter_information.label_offset_support"):
                 continue
             for parameter in signature.parameters or ():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tilelang_lsp.model import Entry
 
 
@@ -13,6 +15,13 @@ def entry_markdown(entry: Entry, written: str) -> str:
     if entry.targets and "cpu" not in entry.targets:
         parts.append(f"only on {', '.join(entry.targets)}")
     return "\n\n".join(part for part in parts if part)
+
+
+def parameter_doc(doc: str, name: str) -> str:
+    """What a docstring says of a parameter: up to the next, or the end of its rows."""
+    rows = re.split(r"[;\n]", re.sub(r"\n {6,}(?=\S)", " ", doc))
+    about = next((r for r in rows if re.match(rf"[\w, ]*\b{re.escape(name)}\b[\w, ]*:", r)), "")
+    return about.strip().rstrip(".")
 
 
 def code(text: str) -> str:

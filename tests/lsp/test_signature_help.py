@@ -46,3 +46,19 @@ def test_no_signature(line: str) -> None:
 
 def test_definitions_are_no_calls() -> None:
     assert ask(FEATURE, "def copy($0): ...\n" + in_launch("T.clear(C)")) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("for k in T.Pipelined(4, num_stages=$0",
+         'num_stages: how many tiles of each shared buffer exist (0 or 1: no overlap), or "auto": '
+         "as many as fit into the shared memory of the target"),
+        ("T.gemm(A, $0", "B: K x N, or N x K with `transpose_B`, shared or fragment, of A's dtype"),
+        ("T.clear($0", "buffer: any tile"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_the_parameter_at_the_cursor(call: str, says: str) -> None:
+    found = ask(FEATURE, in_launch(call), analysed=in_launch("T.clear(C)"))
+    assert found.active is not None
+    assert found.about[found.active] == says

@@ -16,7 +16,7 @@ from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.functions import called, declared
 from tilelang_lsp.features.navigation import crossing
 from tilelang_lsp.insights import keys_of
-from tilelang_lsp.markdown import code, doc_markdown, entry_markdown
+from tilelang_lsp.markdown import code, doc_markdown, entry_markdown, parameter_doc
 from tilelang_lsp.model import MODULES, Analysis, Fact, Insight, Kernel, Symbol
 from tilelang_lsp.recovery import recover
 
@@ -68,8 +68,7 @@ def _argument(request: Request, name: str) -> str:
     found = [p for p in (entry.parameters or () if entry else ()) if p.name == name and p.keyword]
     if not found or entry is None:
         return ""
-    rows = [r for r in re.split(r"[;\n]", entry.doc) if re.search(rf"\b{name}\b[\w, ]*:", r)]
-    about = rows[0].strip().rstrip(".") if rows else entry.summary
+    about = parameter_doc(entry.doc, name) or entry.summary
     return f"{code(f'{found[0].text}  # of {entry.name}')}\n\n{about}"
 
 

@@ -83,8 +83,11 @@ OF_LINES = Feature("textDocument/semanticTokens/range", tokens_of_lines, "curren
 
 def _macros(request: Request) -> frozenset[str]:
     """The names of macros, those that other files define as well."""
-    around = (n for top in request.analysis.outline for n in top.walk())
+    around = [n for top in request.analysis.outline for n in top.walk()]
     found = {n.name for n in around if n.kind == "macro"}
+    functions = {s.name for s in request.analysis.symbols if s.kind == "function"}
+    if functions <= {n.name for n in around}:
+        return frozenset(found)
     across = crossing(request)
     names = across.names(across.path)
     for binding in () if names is None else names.module.bindings.values():

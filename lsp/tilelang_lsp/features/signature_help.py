@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from tilelang_lsp.cursor import OpenCall, call_at
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.functions import called
-from tilelang_lsp.markdown import doc_markdown
+from tilelang_lsp.markdown import doc_markdown, parameter_doc
 from tilelang_lsp.model import Entry
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureHelp:
-    """One signature; `parameters` are its parts as they stand in `label`."""
+    """One signature; `parameters` are its parts as they stand in `label`, `about` what is said of
+    each."""
 
     label: str
     markdown: str
     parameters: tuple[str, ...]
     active: int | None
+    about: tuple[str, ...] = ()
 
 
 def signature_help(request: Request) -> SignatureHelp | None:
@@ -29,7 +31,8 @@ def signature_help(request: Request) -> SignatureHelp | None:
         return None
     texts = tuple(p.text for p in entry.parameters)
     label = f"{call.name}({', '.join(texts)})"
-    return SignatureHelp(label, doc_markdown(entry.doc), texts, _active(entry, call))
+    about = tuple(parameter_doc(entry.doc, p.name) for p in entry.parameters)
+    return SignatureHelp(label, doc_markdown(entry.doc), texts, _active(entry, call), about)
 
 
 FEATURE = Feature("textDocument/signatureHelp", signature_help, "newest")
