@@ -48,7 +48,7 @@ def unknown_selectors(text: str, path: str) -> Iterator[Diagnostic]:
                 Fix(f"write `{name}`", (Edit(_span(selector, path), name),))
                 for name in suggest(selector.text, names)
             )
-            gone = Fix("remove it", (_without(lines, selector, path),))
+            gone = _removal(lines, selector, path)
             yield diagnose(UNKNOWN, problem, _span(selector, path), fixes=(*meant, gone),
                            severity=Severity.WARNING)  # fmt: skip
 
@@ -77,7 +77,7 @@ def unneeded(
                 f"there is no {name} here that this comment could switch off",
                 _span(selector, path),
                 help="remove it",
-                fixes=(Fix("remove it", (_without(lines, selector, path),), Applicability.MAYBE),),
+                fixes=(_removal(lines, selector, path),),
             )
 
 
@@ -110,8 +110,15 @@ def _span(selector: Selector, path: str) -> Span:
     return Span(path, selector.line, selector.column, selector.line, end)
 
 
-def _without(lines: Sequence[str], selector: Selector, path: str) -> Edit:
-    """The comment without a selector; with none left, the line without the comment."""
+def _removal(lines: Sequence[str], selector: Selector, path: str) -> Fix:
+    """Never on its own: what is found may hang on values that somebody else gives."""
+    edit, rest = _without(lines, selector, path)
+    title = f"remove `{selector.text}` from the comment" if rest else "remove the comment"
+    return Fix(title, (edit,), Applicability.MAYBE)
+
+
+def _without(lines: Sequence[str], selector: Selector, path: str) -> tuple[Edit, bool]:
+    """The comment without a selector, or the line without the comment; and whether one is left."""
     row, line = lines[selector.line - 1], selector.line
     match = next(
         m for pattern in (IGNORE, IGNORE_FILE) for m in pattern.finditer(row)
@@ -126,11 +133,11 @@ def _without(lines: Sequence[str], selector: Selector, path: str) -> Edit:
             end += after.end()
         elif before is not None:
             start = before.start()
-        return Edit(Span(path, line, start + 1, line, end + 1), "")
+        return Edit(Span(path, line, start + 1, line, end + 1), ""), True
     head = row[: match.start()].rstrip()
     rest = row.find("#", match.end())
     end = len(row) if rest < 0 else rest
     if not head and rest < 0 and line < len(lines):
-        return Edit(Span(path, line, 1, line + 1, 1), "")
+        return Edit(Span(path, line, 1, line + 1, 1), ""), False
     start = len(head) if rest < 0 else match.start()
-    return Edit(Span(path, line, start + 1, line, end + 1), "")
+    return Edit(Span(path, line, start + 1, line, end + 1), ""), False

@@ -88,9 +88,9 @@ def test_a_comment_for_the_whole_file() -> None:
 @pytest.mark.parametrize(
     ("said", "titles"),
     [
-        ("ignore[unused-bufer]", ["write `unused-buffer`", "remove it"]),
-        ("ignore[nonsense]", ["remove it"]),
-        ("ignore[TL186, TL999x]", ["remove it"]),
+        ("ignore[unused-bufer]", ["write `unused-buffer`", "remove the comment"]),
+        ("ignore[nonsense]", ["remove the comment"]),
+        ("ignore[TL186, TL999x]", ["remove `TL999x` from the comment"]),
         ("ignore[TL186]", []),
         ("ignore[TL2]", []),
     ],

@@ -228,5 +228,5 @@ def test_a_comment_too_many_is_faint_and_goes_with_a_click() -> None:
     end = len(text.split("\n")[line - 1]) + 1
     request = replace(request_for(analysis), line=line, end_line=line, column=1, end_column=end)
     (action,) = [a for a in code_actions(request) if a.resolves is not None]
-    assert action.title == "remove it"
+    assert action.title == "remove the comment"
     assert apply_edits(text, action.edits) == text.replace(comment, "")
