@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from tilelang.language.frontend import Parsed
 from tilelang.program.arith import constant_value
 from tilelang.program.bounds import Interval, interval
 from tilelang.program.buffer import Region
@@ -18,7 +19,6 @@ from tilelang.program.expr import Binary, Const, Expr, Load, Var, walk
 from tilelang.program.stmt import (
     Block,
     For,
-    Function,
     Launch,
     Let,
     Stmt,
@@ -35,11 +35,28 @@ Ranges = dict[Var, Interval]
 LONGEST = 24  # characters of a symbolic extent
 
 
-def program_facts(function: Function, path: str, lines: tuple[str, ...]) -> tuple[Fact, ...]:
-    """The facts of a kernel, each once."""
+def program_facts(parsed: Parsed, path: str, lines: tuple[str, ...]) -> tuple[Fact, ...]:
+    """The facts of a kernel that could be traced, each once."""
+    assert parsed.function is not None
     reader = _Reader(path, lines)
-    reader.block(function.body, {})
-    return tuple(dict.fromkeys(reader.found))
+    reader.block(parsed.function.body, {})
+    counted = (
+        _counter(symbol.name, symbol.span, reader.counted[symbol.value])
+        for symbol in parsed.symbols.symbols
+        if isinstance(symbol.value, Var) and symbol.value in reader.counted
+        and symbol.span.file == path
+    )  # fmt: skip
+    return tuple(dict.fromkeys((*reader.found, *(f for f in counted if f is not None))))
+
+
+def _counter(name: str, span: Span, found: Interval) -> Fact | None:
+    """The range of a loop variable or an index of blocks, for its hover."""
+    low, high = found
+    if low is None or high is None:
+        return None
+    said = str(low) if low == high else f"{low}…{high}"
+    place = Span(span.file, span.line, span.column, span.line, span.column + len(name))
+    return Fact(place, "values", "", f"`{name}` is {said}")
 
 
 class _Reader:
@@ -48,6 +65,7 @@ class _Reader:
     def __init__(self, path: str, lines: tuple[str, ...]) -> None:
         self.path, self.lines = path, lines
         self.found: list[Fact] = []
+        self.counted: Ranges = {}  # variables of loops and launches
 
     def block(self, body: Block, around: Mapping[Var, Interval]) -> None:
         """The statements of a block in order; names bound on the way are known below."""
@@ -58,10 +76,12 @@ class _Reader:
             match stmt:
                 case Launch(blocks=blocks, threads=threads):
                     inner = {**ranges, **_counted((*blocks, *threads))}
+                    self.counted.update(_counted((*blocks, *threads)))
                 case For(loop_vars=loop_vars):
                     inner = dict(ranges)
                     for v in loop_vars:
                         inner[v.var] = _loop_range(v.start, v.extent, v.step, ranges)
+                        self.counted[v.var] = inner[v.var]
                 case _:
                     pass
             for nested in bodies(stmt):

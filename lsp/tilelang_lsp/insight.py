@@ -60,7 +60,7 @@ def insight(
     layouts = infer_layouts(parsed.function, target)
     facts = [f for entry in layouts for f in _layout_facts(entry, path)]
     if assumed:  # numbers where the text alone has symbols
-        facts += program_facts(parsed.function, path, split_lines(text))
+        facts += program_facts(parsed, path, split_lines(text))
     budgets = [_budget(layouts, parsed.function, target)]
     found = [] if nominal else list(layouts.diagnostics)
     failure = ""

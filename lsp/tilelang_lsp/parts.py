@@ -125,7 +125,7 @@ def _part(
     others = [lines for name, lines in ranges.items() if name != owner]
     facts = [
         fact for parsed in kernels if parsed.function is not None
-        for fact in program_facts(parsed.function, path, statements.lines)
+        for fact in program_facts(parsed, path, statements.lines)
     ]  # fmt: skip
     first, last = ranges[owner]
     symbols = [_without(s, others) for s in symbols_of(kernels, path)]

@@ -6,6 +6,8 @@ import ast
 import re
 import textwrap
 
+import pytest
+
 from tests.lsp.asking import ask, catalogue, in_launch
 from tilelang_lsp.features.hover import FEATURE
 
@@ -150,3 +152,19 @@ def test_every_name_of_the_package_is_explained() -> None:
     assert len(names) > 20
     found = [lacks(name, "tilelang", "import tilelang") for name in names]
     assert [said for said in found if said] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("i = b$0x * 2", "`bx` is 0…3"),
+        ("for k in T.Pipelined(2, 8):\n    C[$0k, 0] = 1", "`k` is 2…7"),
+        ("for k$0 in T.serial(0, 8, 2):\n    C[k, 0] = 1", "`k` is 0…6"),
+        ("for k in T.serial(n):\n    C[k$0, 0] = 1", None),
+        ("for i, j$0 in T.Parallel(4, 16):\n    C[i, j] = 1", "`j` is 0…15"),
+    ],
+)
+def test_what_counts_says_how_far(body: str, says: str | None) -> None:
+    found = hovered(in_launch(body, grid="4"))
+    assert found is not None
+    assert (says or "…") in found if says else "…" not in found

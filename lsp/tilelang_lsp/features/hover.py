@@ -52,7 +52,8 @@ def hover(request: Request) -> Hover | None:
         return Hover(said, span) if said else None
     if symbol.detail or symbol.notes:
         here = symbol.at(request.line, request.column) or span
-        told = [f.detail for f in request.insights.facts if f.span == symbol.span and f.detail]
+        facts = (*request.insights.facts, *analysis.facts)
+        told = [f.detail for f in facts if f.span == symbol.span and f.detail]
         values = [f.detail for f in _around(request) if f.kind == "values"][:1]
         return Hover(_symbol(symbol, (*dict.fromkeys((*told, *values)),)), here)
     return None
