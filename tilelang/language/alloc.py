@@ -6,6 +6,7 @@ from typing import Any
 
 from tilelang.dtypes import SCALARS, DType
 from tilelang.language.catalog import BLACKWELL, HOPPER, language_function
+from tilelang.language.slips import string_fixes
 from tilelang.language.types import resolve_dtype, resolve_shape
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Scope
@@ -92,6 +93,7 @@ def alloc_reducer(
             "TL117",
             f"`{op}` is not a reduction{did_you_mean(str(op), REDUCER_OPS)}",
             span=argument_span("op"),
+            fixes=string_fixes(argument_span("op"), str(op), REDUCER_OPS),
             help=f"one of {', '.join(REDUCER_OPS)}",
         )
     element = resolve_dtype(dtype)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
 from tilelang.dtypes import DType, as_dtype
+from tilelang.language.slips import string_fixes
 from tilelang.program import arith, indexing, operators
 from tilelang.program import expr as ex
 from tilelang.program.buffer import Buffer, Region
@@ -260,10 +261,12 @@ def choice(function: str, role: str, value: Any, allowed: Sequence[str]) -> str:
         return value
     text = repr(value) if isinstance(value, str) else kind_text(value)
     hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+    place = argument_span(role)
     reject(
         "TL117",
         f"`{role}={text}` of `T.{function}` is not possible{hint}",
-        span=argument_span(role),
+        span=place,
+        fixes=string_fixes(place, value, allowed) if isinstance(value, str) else (),
         help=f"one of {', '.join(repr(a) for a in allowed)}",
     )
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from tilelang.dtypes import SCALARS, VECTOR_LANES, DType, as_dtype
 from tilelang.language.catalog import language_function
+from tilelang.language.slips import string_fixes
 from tilelang.program import arith, operators
 from tilelang.program.buffer import Buffer, BufferRole, Dim, Scope
 from tilelang.program.context import active_trace, argument_span, reject, warn
@@ -192,11 +193,12 @@ def resolve_dtype(value: Any, position: int | None = None) -> DType:
                 span=argument_span("dtype", position),
                 help=f"a vector has {', '.join(map(str, VECTOR_LANES))} lanes",
             )
-        hint = did_you_mean(text, names) if isinstance(value, str) else ""
+        is_text, place = isinstance(value, str), argument_span("dtype", position)
         reject(
             "TL230",
-            f"`{text}` is not a dtype{hint}",
-            span=argument_span("dtype", position),
+            f"`{text}` is not a dtype{did_you_mean(text, names) if is_text else ''}",
+            span=place,
+            fixes=string_fixes(place, text, names) if is_text else (),
             help=_how_to_order(value) or "for example `T.float16` or 'int8'",
         )
     if value == "float8_e4m3" and isinstance(value, str):

@@ -98,18 +98,6 @@ def _fix(title: str, *edits: Edit | None) -> Iterator[Fix]:
         yield Fix(title, whole, Applicability.MAYBE)
 
 
-def _suggested(place: _Place) -> Iterator[Fix]:
-    """What the message takes for meant, in the quotes that are there."""
-    meant = re.search(r"did you mean [`']?([\w.]+)[`']?\?", place.found.message)
-    if meant is None or place.span.line != place.span.end_line:
-        return
-    quoted = re.search(r"(['\"])[^'\"]*\1", place.text(place.span))
-    if quoted is not None:
-        start = place.span.column + quoted.start() + 1
-        span = place.at(place.span.line, start, start + len(quoted[0]) - 2)
-        yield from _fix(f"write {meant[1]!r}", Edit(span, meant[1]))
-
-
 def _removed(place: _Place) -> Iterator[Fix]:
     """The statement goes; a block that would be empty gets `pass`."""
     statement = place.statement(place.span.line)
@@ -288,8 +276,8 @@ def _annotated(place: _Place) -> Iterator[Fix]:
 
 
 _MAKERS: Final[dict[str, Callable[[_Place], Iterator[Fix]]]] = {
-    "TL117": _suggested, "TL119": _elementwise, "TL146": _removed, "TL149": _compared,
+    "TL119": _elementwise, "TL146": _removed, "TL149": _compared,
     "TL155": _annotated, "TL306": _apart, "TL185": _cleared, "TL186": _unused, "TL223": _exchanged,
-    "TL230": _suggested, "TL232": _divided, "TL234": _cast, "TL244": _fragment,
+    "TL232": _divided, "TL234": _cast, "TL244": _fragment,
     "TL507": _serial, "TL512": _waited,
 }  # fmt: skip
