@@ -20,7 +20,7 @@ from tilelang.program.buffer import Buffer
 from tilelang.program.context import make_diagnostic
 from tilelang.program.expr import Expr, Var
 from tilelang.program.stmt import Function
-from tilelang_diagnostics.model import Diagnostic, Label, Span
+from tilelang_diagnostics.model import Diagnostic, Edit, Fix, Label, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,19 @@ def _diagnostic(use: _Use, meant: Var) -> Diagnostic:
         labels=labels,
         notes=(f"with `{meant.name}` in its place every tile begins inside",),
         help=f"exchange `{use.var.name}` and `{meant.name}`, or the extents of the grid",
+        fixes=_exchanged(use.var, meant),
     )
+
+
+def _exchanged(one: Var, other: Var) -> tuple[Fix, ...]:
+    """The names of two axes of a launch the other way round, where those stand there."""
+    edits = []
+    for var, name in ((one, other.name), (other, one.name)):
+        span = var.span
+        if span is None or span.end_column - span.column != len(var.name):
+            return ()
+        edits.append(Edit(span, name))
+    return (Fix(f"exchange `{one.name}` and `{other.name}`", tuple(edits)),)
 
 
 def _span(expr: Expr) -> Span | None:

@@ -199,22 +199,6 @@ def _cast(place: _Place) -> Iterator[Fix]:
         yield from _fix(f"write {call}", Edit(place.span, call))
 
 
-def _exchanged(place: _Place) -> Iterator[Fix]:
-    """The two block indices of a launch named the other way round."""
-    names = re.search(r"exchange `(\w+)` and `(\w+)`", place.found.help or "")
-    if names is None:
-        return
-    pattern = rf"\bas \(\s*{names[2]}\s*,\s*{names[1]}\b|\bas \(\s*{names[1]}\s*,\s*{names[2]}\b"
-    for line in range(place.span.line, 0, -1):
-        match = re.search(pattern, place.lines[line - 1])
-        if match is not None:
-            first, second = re.findall(r"\w+", match[0])[1:]
-            span = place.at(line, match.start() + 1, match.end() + 1)
-            yield from _fix(f"exchange `{first}` and `{second}`",
-                            Edit(span, f"as ({second}, {first}"))  # fmt: skip
-            return
-
-
 def _fragment(place: _Place) -> Iterator[Fix]:
     bound = place.binding(place.named() or "")
     name = re.search(r"local buffer `(\w+)`", place.found.message)
@@ -277,7 +261,7 @@ def _annotated(place: _Place) -> Iterator[Fix]:
 
 _MAKERS: Final[dict[str, Callable[[_Place], Iterator[Fix]]]] = {
     "TL119": _elementwise, "TL146": _removed, "TL149": _compared,
-    "TL155": _annotated, "TL306": _apart, "TL185": _cleared, "TL186": _unused, "TL223": _exchanged,
+    "TL155": _annotated, "TL306": _apart, "TL185": _cleared, "TL186": _unused,
     "TL232": _divided, "TL234": _cast, "TL244": _fragment,
     "TL507": _serial, "TL512": _waited,
 }  # fmt: skip
