@@ -26,6 +26,8 @@ _ACCESSES: Final = {
 }
 _OTHERS: Final = {
     "mma": "matrix instructions",
+    "wgmma": "those of them that a warp group does together",
+    "tcgen05.mma": "those of them that accumulate in tensor memory",
     "ldmatrix": "loads of matrix fragments from shared memory",
     "stmatrix": "stores of matrix fragments to shared memory",
     "cp.async.commit": "ends of groups of asynchronous copies",
@@ -89,7 +91,7 @@ def _made(found: Mapping[str, int]) -> Counts:
 # --- machine code ---
 
 # HMMA, IMMA, DMMA, QMMA (fp8), OMMA (fp4), BMMA; with a G those of warp groups; UTC*MMA of tcgen05.
-_MMA: Final = re.compile(r"(?:UTC)?[HIDQOB]G?MMA|UTC\w*MMA")
+_MMA: Final = re.compile(r"(UTC)\w*MMA|[HIDQOB](G)?MMA")
 _SASS_ACCESS: Final = {
     "LDG": "ld.global", "STG": "st.global", "LDS": "ld.shared", "STS": "st.shared",
     "LDL": "ld.local", "STL": "st.local", "LD": "ld.generic", "ST": "st.generic",
@@ -118,8 +120,10 @@ def of_sass(opcode: str) -> Iterator[str]:
     elif name == "DEPBAR" and "LE" in modifiers:
         # Of copies, those of the tensor memory accelerator too.
         yield "cp.async.wait"
-    elif _MMA.fullmatch(name):
+    elif (matrix := _MMA.fullmatch(name)) is not None:
         yield "mma"
+        if matrix[1] or matrix[2]:
+            yield "tcgen05.mma" if matrix[1] else "wgmma"
 
 
 def _access(access: str, width: int, read_only: bool) -> Iterator[str]:
@@ -138,7 +142,8 @@ _PTX_OTHER: Final = (
     ("cp.async.bulk.wait", "cp.async.wait"), ("cp.async.bulk.commit", ""),
     ("cp.async.bulk.", "tma"), ("cp.async.wait", "cp.async.wait"),
     ("cp.async.commit", "cp.async.commit"), ("cp.reduce.async.bulk", "tma"),
-    ("mma.", "mma"), ("wmma.mma", "mma"), ("wgmma.mma_async", "mma"), ("tcgen05.mma", "mma"),
+    ("mma.", "mma"), ("wmma.mma", "mma"), ("wgmma.mma_async", "wgmma"),
+    ("tcgen05.mma", "tcgen05.mma"),
     ("ldmatrix", "ldmatrix"), ("stmatrix", "stmatrix"), ("mbarrier", "mbarrier"),
     ("bar.warp", ""), ("barrier.cluster", ""), ("bar.", "barrier"), ("barrier.", "barrier"),
     ("shfl", "shuffle"), ("atom", "atomic"), ("red.", "atomic"),
@@ -154,6 +159,8 @@ def of_ptx(opcode: str) -> Iterator[str]:
         return
     for start, name in _PTX_OTHER:
         if opcode.startswith(start):
+            if name in ("wgmma", "tcgen05.mma"):
+                yield "mma"
             if name:
                 yield name
             return

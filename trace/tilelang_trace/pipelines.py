@@ -26,8 +26,12 @@ from tilelang_trace.loops import Found, Kind, pipelined_loops
 from tilelang_trace.model import Step, Trace
 from tilelang_trace.terminal import plain
 
+_ONE_STAGE: Final = "one stage was asked for: nothing is to be copied ahead"
 _UNDER: Final = "a condition decides about it: only statements of the loop itself are copied ahead"
-_ASYNC: Final = ("cp.async", "tma")
+# What each kind should have become; of names that a thing has, the first.
+_WANTED: Final[dict[Kind, tuple[str, ...]]] = {
+    "copy": ("cp.async", "tma"), "gemm": ("wgmma", "tcgen05.mma", "mma"),
+}  # fmt: skip
 _REASONS: Final = ("TL508", "TL507", "TL505", "TL506", "TL513", "TL606", "TL401", "TL406")
 
 
@@ -67,7 +71,9 @@ class Pipeline:
 
     @property
     def verdict(self) -> str:
-        """`yes`, `partly`, `no`."""
+        """`yes`, `partly`, `no`; `unasked` where one stage was asked for."""
+        if self.asked == 1:
+            return "unasked"
         copies = [s.holds for s in self.statements if s.kind == "copy"]
         deep = self.stages > 1
         whole = deep and self.stages >= self.asked and all(s.holds for s in self.statements)
@@ -101,7 +107,7 @@ def pipelines(trace: Trace) -> tuple[Pipeline, ...]:
 def _plain_reason(target: str, asked: int) -> str:
     """Why nothing is copied ahead, where nobody needs to look for it."""
     if asked == 1:
-        return "one stage was asked for: nothing is to be copied ahead"
+        return _ONE_STAGE
     with suppress(CompileError):
         has = parse_target(target).capabilities
         if not (has.has_cp_async or has.has_tma):
@@ -115,14 +121,16 @@ def _statement_of(
 ) -> Statement:  # fmt: skip
     span = found.line.span
     became = counts.get(span, Counter()) if span is not None else Counter[str]()
-    wanted = _ASYNC if found.kind == "copy" else ("mma",)
+    wanted = [name for name in _WANTED[found.kind] if became[name]]
+    if found.kind == "gemm":
+        wanted = wanted[:1]  # each of them is an `mma`, too
     around = None if found.around is None else found.around.span
     about = next((d for d in remarks if _is_about(d, span) or _is_about(d, around)), None)
     plain_reason = _UNDER if found.kind == "copy" and found.under else ""
     return Statement(
         found.kind, found.line.text.strip(), span,
-        tuple((n, became[n]) for n in wanted if became[n]),
-        tuple((n, many) for n in wanted if became[n] and (many := _runs_of(runs, span)[n])),
+        tuple((n, became[n]) for n in wanted),
+        tuple((n, many) for n in wanted if (many := _runs_of(runs, span)[n])),
         tuple((n, became[n]) for n in _INSTEAD if became[n]),
         plain_reason if about is None else about.message, (about.help or "") if about else "",
     )  # fmt: skip
@@ -189,9 +197,8 @@ def _ptx_names(text: str) -> Iterable[str]:
     return tuple(of_ptx(opcode))
 
 
-_PRODUCTS: Final = (
-    "T.mma_", "T.wgmma_ss_", "T.wgmma_rs_", "T.tcgen05_mma", "T.mfma_", "T.wmma_", "T.simdgroup_m",
-)  # fmt: skip
+_OF_WARPS: Final = ("T.mma_", "T.mfma_", "T.wmma_", "T.simdgroup_m")
+_OF_GROUPS: Final = ("T.wgmma_ss_", "T.wgmma_rs_")
 
 
 def _ir_names(text: str) -> Iterator[str]:
@@ -200,18 +207,12 @@ def _ir_names(text: str) -> Iterator[str]:
         yield "cp.async"
     elif bare.startswith(("T.tma_load", "T.tma_copy")):
         yield "tma"
-    elif bare.startswith(
-        (
-            "T.mma_",
-            "T.wgmma_ss_",
-            "T.wgmma_rs_",
-            "T.tcgen05_mma",
-            "T.mfma_",
-            "T.wmma_",
-            "T.simdgroup_m",
-        )
-    ):
+    elif bare.startswith(_OF_WARPS):
         yield "mma"
+    elif bare.startswith(_OF_GROUPS):
+        yield from ("mma", "wgmma")
+    elif bare.startswith("T.tcgen05_mma"):
+        yield from ("mma", "tcgen05.mma")
 
 
 def pipeline_text(trace: Trace) -> Iterator[Text]:
@@ -240,20 +241,25 @@ def pipeline_text(trace: Trace) -> Iterator[Text]:
 
 
 def _one(found: Pipeline) -> Iterator[Text]:
-    style = {"yes": "bold green", "partly": "bold yellow", "no": "bold red"}[found.verdict]
-    said = {"yes": "takes effect", "partly": "takes effect in part", "no": "has no effect"}
+    style = {"yes": "bold green", "partly": "bold yellow", "no": "bold red", "unasked": "bold"}
+    said = {"yes": "takes effect", "partly": "takes effect in part", "no": "has no effect",
+            "unasked": "is an ordinary loop"}  # fmt: skip
     yield Text.assemble(
         (f"pipeline over {plain(found.variable)} at {_at(found.span)} ", "bold"),
-        (said[found.verdict], style), f"  (static counts: instructions in {found.seen_in})",
+        (said[found.verdict], style[found.verdict]),
+        f"  (static counts: instructions in {found.seen_in})",
     )  # fmt: skip
     asked = str(found.asked) if found.asked else "as many as fit"
     tiles = ", ".join(f"{plain(name)} × {n}" for name, n in found.versions) or "no tile is kept"
-    good = found.stages > 1 and found.stages >= found.asked
+    unasked = found.verdict == "unasked"
+    good = unasked or (found.stages > 1 and found.stages >= found.asked)
     yield _line(good, "stages", f"asked {asked}, found {found.stages}: {tiles}")
     for kind, word in (("copy", "async copies"), ("gemm", "matrix instructions")):
         of_kind = [s for s in found.statements if s.kind == kind]
         held = sum(s.holds for s in of_kind)
-        if of_kind:
+        if kind == "copy" and unasked:
+            yield _line(True, word, "none is expected")
+        elif of_kind:
             yield _line(held == len(of_kind), word, f"expected of {_lines(len(of_kind))}, found "
                         f"of {held}")  # fmt: skip
         elif kind == "copy":
@@ -273,7 +279,7 @@ def _statement(found: Statement, of_loop: str) -> Text:
         )
         return Text.assemble(head, "  → ", (became, "green"))
     instead = ", ".join(f"{n} × {name}" for name, n in found.instead) or "none"
-    text = Text.assemble(head, "  → ", (instead, "red"))
+    text = Text.assemble(head, "  → ", (instead, "red" if of_loop != _ONE_STAGE else ""))
     reason = found.reason or ("" if of_loop else "the compiler gave no reason")
     if reason:
         help = f"; {found.help}" if found.help else ""
