@@ -6,8 +6,8 @@ Compiles the kernels under test and the examples for every architecture through 
 `benchmarks/spills.md`. It fails for a compiler warning, for a kernel that a compiler rejects, and
 for a spill in a kernel of the kinds that must have none. What was compiled from the same text of
 this repository is remembered in `build/spills.jsonl`, so that an interrupted run goes on where it
-stopped; `--keep` also takes what older text gave, to add kernels to the table. `--check` compares
-with the table instead of writing it; `--only` prints.
+stopped; `--keep` also takes what older text gave, and else what the table has, to add kernels to
+it. `--check` compares with the table instead of writing it; `--only` prints.
 """
 
 from __future__ import annotations
@@ -113,6 +113,9 @@ class _State:
     def __init__(self, path: Path, digest: str, fresh: bool, keep: bool) -> None:
         self.path, self.digest = path, digest
         self.known: dict[tuple[str, str], list[Row]] = {}
+        if keep and TABLE.exists():
+            for row in rows_of(TABLE.read_text(encoding="utf-8")):
+                self.known.setdefault((row.case, row.arch), []).append(row)
         if fresh or not path.exists():
             return
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -172,6 +175,34 @@ def table(rows: Sequence[Row], archs: Sequence[str]) -> str:
     spilling = sorted({r.case for r in rows if r.spills})
     lines += ["", f"Kernels that spill: {', '.join(spilling) or 'none'}."]
     return "\n".join(lines) + "\n"
+
+
+_CELL: Final = re.compile(
+    r"(?P<registers>\d+)(?:, (?P<spills>\d+) spilled)?"
+    r"(?: \((?P<static>\d+) \+ (?P<dynamic>\d+)\))?(?P<small>, small)?"
+)
+
+
+def rows_of(text: str) -> list[Row]:
+    """The rows of a page that `table` has made; warnings, stacks and messages are not in it."""
+    head = re.search(r"^\| kernel \| shared \| (.*) \|$", text, re.MULTILINE)
+    if head is None:
+        return []
+    archs, rows = head[1].split(" | "), []
+    for name, kernel, static, dynamic, said in re.findall(
+        r"^\| ([^\s|]+)(?: \((\w+)\))? \| (?:(\d+) \+ (\d+))? \| (.*) \|$", text, re.MULTILINE
+    ):
+        for arch, cell in zip(archs, said.split(" | "), strict=True):
+            found = _CELL.fullmatch(cell.strip())
+            if found is not None:
+                rows.append(Row(
+                    name, arch, kernel, int(found["registers"]), int(found["spills"] or 0),
+                    static=int(found["static"] or static), dynamic=int(found["dynamic"] or dynamic),
+                    small=found["small"] is not None,
+                ))  # fmt: skip
+            elif cell.strip():
+                rows.append(Row(name, arch, refused=cell.strip()))
+    return rows
 
 
 def _cell(row: Row | None, first: Row) -> str:

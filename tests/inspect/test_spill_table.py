@@ -7,7 +7,7 @@ import re
 import pytest
 
 from benchmarks.spill_cases import EXAMPLES, ROOT, spill_cases
-from benchmarks.spills import ARCHS, TABLE, Row, measure, table
+from benchmarks.spills import ARCHS, TABLE, Row, measure, rows_of, table
 from tests.kernels.registry import KERNELS
 from tests.support.cuda import needs_nvrtc
 
@@ -38,6 +38,11 @@ def test_the_committed_table_has_a_row_for_each() -> None:
     missing = set(CASES) - {name for name, _ in rows}
     assert not missing, "python -m benchmarks.spills --keep"
     assert f"| {' | '.join(ARCHS)} |" in TABLE.read_text()
+
+
+def test_the_table_is_read_as_it_was_written() -> None:
+    text = TABLE.read_text()
+    assert table(rows_of(text), ARCHS) == text
 
 
 def test_an_architecture_older_than_the_kernel_has_no_cell() -> None:
