@@ -125,15 +125,16 @@ class Crossing:
                 for n in (other.module.bindings if other else ())
                 if other is not None and other.gives(n)
             )
-        found.update((n, None) for n in self._submodules(module.path))
+        folder, package = os.path.split(module.path)
+        found.update((n, None) for n in (self.modules_in(folder) if package == PACKAGE else ()))
         for name in found:
             meant = self.member(module.path, name)
             if meant is not None and not name.startswith("_"):
                 yield name, self.chain(meant)[-1]
 
-    def _submodules(self, path: str) -> Iterator[str]:
-        folder, package = os.path.split(path)
-        for file in self.workspace.files() if package == PACKAGE else ():
+    def modules_in(self, folder: str) -> Iterator[str]:
+        """The modules of the workspace that lie in a folder."""
+        for file in self.workspace.files():
             above, name = os.path.split(file)
             if name == PACKAGE:
                 above, name = os.path.split(above)

@@ -123,6 +123,12 @@ def call_at(text: str, line: int, column: int) -> OpenCall | None:
     return None if scan.in_comment else _open_call(scan)
 
 
+def in_code(text: str, line: int, column: int) -> bool:
+    """Whether a position is in no string and no comment."""
+    scan = _scan(text, line, column)
+    return not scan.in_string and not scan.in_comment
+
+
 def in_subscript(text: str, line: int, column: int) -> bool:
     """Whether an index is written at a position: `A[i, |`."""
     brackets = _scan(text, line, column).brackets

@@ -31,6 +31,9 @@ from tilelang_lsp.model import MODULES, Entry, Symbol
 
 def complete(request: Request) -> tuple[Completion, ...]:
     """What may be written at the position; editors filter by what is there already."""
+    imported = import_from(request)
+    if imported is not None:
+        return imported
     typing = typing_at(request.text, request.line, request.column)
     if typing is None:
         return tuple(
@@ -47,9 +50,6 @@ def complete(request: Request) -> tuple[Completion, ...]:
         return tuple(_entry(e, ("meta",), "tilelang.", ("jit",)) for e in package)
     if typing.root:
         return (*_members(request, typing.root), *members_of(request, typing.root))
-    imported = import_from(request)
-    if imported is not None:
-        return imported
     asks = call is not None and not in_subscript(request.text, request.line, request.column)
     keywords = tuple(_keywords(request, call)) if asks and call and not call.keyword else ()
     values = tuple(_values(request, call)) if asks and call else ()

@@ -105,12 +105,29 @@ def test_what_has_no_signature(call: str, tmp_path: Path) -> None:
         ("from lib import rows, ti$0", IN_LIB),
         ("from .pack import (inner, $0", {"ONE", "inner", "deep"}),
         ("from unknown import $0", set()),
+        ("from pack.$0", {"inner", "deep"}),
+        ("import pack.in$0", {"inner", "deep"}),
+        ("from .$0", {"lib", "sizes", "main", "pack"}),
+        ("from .pack.$0", {"inner", "deep"}),
+        ("import $0", {"lib", "sizes", "main", "pack"}),
+        ("from pa$0", {"lib", "sizes", "main", "pack"}),
+        ("import unknown.$0", set()),
+        ("x = '''\n            from pack import $0\n'''", set()),
         ("unknown.$0", set()),
     ],
 )
 def test_the_names_of_a_module(line: str, labels: set[str], tmp_path: Path) -> None:
     found = made(line, tmp_path).ask(completion.FEATURE)
     assert {c.label for c in found} == labels
+
+
+def test_names_that_an_import_star_gives_and_functions_around(tmp_path: Path) -> None:
+    text = FILES.replace("import lib\n", "from lib import *\n    from pack import *\n", 1)
+    text = text.replace("{line}", "def near(a): ...\n            $0")
+    found = {c.label: c.kind for c in project(text, tmp_path).ask(completion.FEATURE)}
+    wanted = {"WIDE": "constant", "Shape": "class", "near": "function", "ONE": "constant"}
+    assert {name: found.get(name) for name in wanted} == wanted
+    assert "inner" not in found
 
 
 def test_a_proposal_says_what_it_is(tmp_path: Path) -> None:
