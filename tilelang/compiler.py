@@ -16,6 +16,7 @@ from tilelang.checks import check_for_target
 from tilelang.choices import Choices, Note
 from tilelang.codegen.artifacts import Artifact
 from tilelang.options import CompileOptions, PassConfigKey, make_options
+from tilelang.program.depth import deep_recursion
 from tilelang.program.stmt import Function
 from tilelang.target import Target
 from tilelang.watching import Watch, part, watched
@@ -68,7 +69,7 @@ def compile_function(
     for what `function` became by then.
     """
     backend = backend_for(target)
-    with watched(function, target, options) as watches:
+    with watched(function, target, options) as watches, deep_recursion():
         lowered = lower_function(function, target, options, (*observers, *watches), start=start)
         raise_for(lowered.diagnostics)
         with part("generate", (*observers, *watches)) as made:
@@ -97,7 +98,8 @@ def lower_function(
     while True:
         choices = Choices(thorough or any(isinstance(x, Watch) for x in observers))
         context = PassContext(str(target), options, deepest=deepest, choices=choices)
-        func = _lowered(function, target, context, observers, start)
+        with deep_recursion():
+            func = _lowered(function, target, context, observers, start)
         # Lowering may need shared memory of its own, which a depth chosen before did not know.
         chosen = context.counters.get("automatic stages", 0)
         if chosen < 2 or all(d.code != "TL406" for d in context.remarks):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from tilelang.checks import (
     async_waits,
     data_races,
+    deep_nesting,
     divergent_barriers,
     empty_pipelines,
     explicit_layouts,
@@ -35,6 +36,7 @@ from tilelang.checks import (
     warp_registers,
     wasted_tiles,
 )
+from tilelang.program.depth import deep_recursion
 from tilelang.program.stmt import Function
 from tilelang_diagnostics.model import Diagnostic
 
@@ -93,6 +95,17 @@ def check_function(
     `select` names the codes of what is only said on request. Layouts take longer than everything
     else together: an editor asks for them later.
     """
+    too_deep = tuple(deep_nesting.check(function))
+    if too_deep:
+        return too_deep
+    with deep_recursion():
+        return _checked(function, complete, select, target, with_layouts)
+
+
+def _checked(
+    function: Function, complete: bool, select: Collection[str], target: str | None,
+    with_layouts: bool,
+) -> tuple[Diagnostic, ...]:  # fmt: skip
     asked = tuple(check for code, check in ON_REQUEST.items() if code in select)
     found: dict[Diagnostic, None] = {}
     for check in (*CHECKS, *asked):
