@@ -283,3 +283,23 @@ def test_what_a_parallel_loop_names_belongs_to_its_iterations() -> None:
     b = np.zeros(40, np.int32)
     run_on_cpu(ranks, a, b)
     assert (a[b] == np.repeat(np.arange(4), 10)).all()
+
+
+def test_a_variable_of_each_thread_lives_across_a_wait_that_nobody_wrote() -> None:
+    @T.prim_func
+    def shifted(A: T.Tensor((64,), "int32"), B: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64):
+            tid = T.get_thread_binding()
+            row = T.alloc_shared((64,), "int32")
+            row[tid] = A[tid]
+            for r in T.serial(3):
+                mine = T.alloc_var("int32", init=r)
+                if tid > 0:
+                    mine = row[tid - 1]
+                if tid >= 0:
+                    row[tid] = mine
+            B[tid] = row[tid]
+
+    a, b = np.arange(64, dtype=np.int32) + 10, np.zeros(64, np.int32)
+    run_on_cpu(shifted, a, b)
+    np.testing.assert_array_equal(b, [2, 1, 0, *a[:-3]])

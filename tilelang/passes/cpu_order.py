@@ -9,24 +9,25 @@ other here, so that any barrier is a cut: one of a warp may stand under a condit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from tilelang.analysis import divergence as threads_differ
+from tilelang.analysis.divergence import Divergence
 from tilelang.analysis.hazards import Barrier, plan_barriers
 from tilelang.analysis.shared_accesses import block_tree
 from tilelang.ir import build
 from tilelang.ir.device_ops import call
 from tilelang.ir.spans import TirSpan
-from tilelang.passes.cpu_divergence import Divergence
 from tilelang.passes.placed_barriers import with_barriers
 
 
 def keep_threads_in_order(
-    body: Any, threads: tuple[tuple[Any, int], ...], launch: Any, divergence: Divergence
+    body: Any, threads: tuple[tuple[Any, int], ...], launch: Any, together: Callable[[Any], bool]
 ) -> Any:
-    """`body` with a barrier wherever threads would otherwise meet in memory they share."""
-    tree = block_tree(body, threads, divergence.is_collective)
-    plan = plan_barriers(tree, threads_differ.Divergence(tree, launch))
+    """`body` with a barrier wherever threads would otherwise meet in memory they share; they do
+    some statements `together`."""
+    tree = block_tree(body, threads, together)
+    plan = plan_barriers(tree, Divergence(tree, launch))
     return with_barriers(body, tree.body, plan.before, _cut) if plan.before else body
 
 

@@ -103,11 +103,12 @@ def _block(body: Any, axes: dict[str, tuple[Any, Any]], launch: Any) -> Any:
     ordered = [tag for tag in attrs.THREAD_TAGS if tag in axes]
     counts = [sizes[tag] or 1 for tag in ordered]
     threads = prod(counts)
-    with nested("find_divergence"):
-        divergence = Divergence(body, variables, threads)
     with nested("find_hazards"):
         shape = tuple((axes[tag][0], sizes[tag] or 1) for tag in ordered)
-        body = keep_threads_in_order(body, shape, launch, divergence)
+        together = Divergence(body, variables, threads).is_collective
+        body = keep_threads_in_order(body, shape, launch, together)
+    with nested("find_divergence"):
+        divergence = Divergence(body, variables, threads)
     with nested("split_at_barriers"):
         splitter = Splitter(divergence)
         nodes = splitter.split(body)
