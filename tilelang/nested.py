@@ -49,20 +49,29 @@ def is_heard() -> bool:
 
 
 @contextmanager
-def nested(name: str) -> Iterator[list[Any]]:
-    """A part of what runs now; a program that it made is put into the list."""
-    listeners = _LISTENERS.get()
+def told(listeners: Sequence[Listener], name: str) -> Iterator[list[Any]]:
+    """A part that these listeners are told of, and of what is nested inside; what it makes is put
+    into the list. One that ends in an exception does not end."""
     made: list[Any] = []
-    if not listeners:
-        yield made
-        return
     for listener in listeners:
         listener.began(name)
     started = time.perf_counter()
-    yield made
+    with listening(listeners):
+        yield made
     elapsed = time.perf_counter() - started
     for listener in listeners:
         listener.ended(name, elapsed, made[0] if made else None)
+
+
+@contextmanager
+def nested(name: str) -> Iterator[list[Any]]:
+    """A part of what runs now; a program that it made is put into the list."""
+    listeners = _LISTENERS.get()
+    if not listeners:
+        yield []
+        return
+    with told(listeners, name) as made:
+        yield made
 
 
 def measured(name: str, seconds: float) -> None:

@@ -6,7 +6,11 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +19,11 @@ import tilelang
 import tilelang.language as T
 import tilelang_trace
 from tilelang import watching
-from tilelang.options import child_environment
+from tilelang.compiler import compile_function
+from tilelang.options import CompileOptions, child_environment
+from tilelang.target import parse_target
 from tilelang_trace.ndjson import load
+from tilelang_trace.recorder import Recorder
 from tilelang_trace.session import Recording, _flushing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +37,11 @@ def kernel(n: int):
                 B[bx * 32 + i] = A[bx * 32 + i] * 2.0
 
     return double
+
+
+def lower(made: Any) -> None:
+    target, options = parse_target("cpu"), CompileOptions()
+    compile_function(made.function, target, options)
 
 
 def test_each_compilation_is_a_trace_of_its_own() -> None:
@@ -208,6 +220,43 @@ def test_emulated_kernels_are_recorded_as_well() -> None:
     assert found.failure is None and source is not None
     assert source.language == "cuda" and "__global__" in source.text
     assert [c.kind for c in found.codes] == ["source"]
+
+
+def test_threads_that_record_at_once_get_their_own_compilations() -> None:
+    together = threading.Barrier(2, timeout=60)
+
+    def recorded(size: int) -> list[str]:
+        with tilelang_trace.record(code=False) as t:
+            together.wait()
+            lower(kernel(size))
+            together.wait()  # neither is over while the other compiles
+        return [trace.steps[0].symbols[0].shape[0] for trace in t.traces]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(recorded, (352, 384))) == [["352"], ["384"]]
+    assert not watching.WATCHERS
+
+
+def test_a_thread_that_records_nothing_is_recorded_by_who_does() -> None:
+    with tilelang_trace.record(code=False) as t, ThreadPoolExecutor(1) as pool:
+        pool.submit(lower, kernel(416)).result()
+    assert len(t.traces) == 1
+
+
+def test_a_command_s_recorder_alone_sees_its_compilation() -> None:
+    seen: list[str] = []
+
+    def watcher(name: str) -> Callable[..., Recorder]:
+        def start(*given: Any) -> Recorder:
+            seen.append(name)
+            return Recorder(*given, code=False)
+
+        return start
+
+    with watching.watching(watcher("around")), watching.watched_by(watcher("alone")):
+        lower(kernel(448))
+        assert watching.is_watched_only_here()
+    assert seen == ["alone"] and not watching.is_watched()
 
 
 @pytest.mark.parametrize(

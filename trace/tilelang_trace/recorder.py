@@ -16,6 +16,7 @@ from tilelang.program.stmt import Function
 from tilelang.runtime.crash import guarded
 from tilelang.target import Target
 from tilelang.version import VERSION
+from tilelang.watching import watched_by
 from tilelang_diagnostics import CompileError, Diagnostic, Severity, SourceMap
 from tilelang_trace.columns import (
     binary_of,
@@ -355,17 +356,12 @@ def watch(
 ) -> Artifact | None:  # fmt: skip
     """Compile once, watched by `recorder`, from `start` on if there is one; what came of it where
     code was made."""
-    from tilelang import watching
-
     if not code or not _has_backend(target):
         lowered = lower_function(function, target, options, [recorder], start=start)
         recorder.close(lowered.diagnostics)
         return None
-    kept, watching.WATCHERS[:] = list(watching.WATCHERS), [lambda *_: recorder]
-    try:
+    with watched_by(lambda *_: recorder):
         return compile_function(function, target, options, start=start).artifact
-    finally:
-        watching.WATCHERS[:] = kept
 
 
 def _has_backend(target: Target) -> bool:

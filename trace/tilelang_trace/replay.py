@@ -97,21 +97,10 @@ def input_of(trace: Trace, name: str) -> str:
 
 
 def _given(trace: Trace, name: str) -> Step:
-    position = _position(trace, name)
+    from tilelang_trace.stages import position_of
+
+    position = position_of(trace, name)
     return trace.steps[-1 if position is None else position - 1]
-
-
-def _position(trace: Trace, name: str) -> int | None:
-    """Where the step is that a pass made: the last one of its name, or the one that a mark says."""
-    wanted, _, number = name.partition(":")
-    last = trace.steps[-1].attempt
-    found = [
-        n for n, step in enumerate(trace.steps)
-        if n and step.name == wanted and step.attempt == last == trace.steps[n - 1].attempt
-    ]  # fmt: skip
-    if not found:
-        return None
-    return found[min(int(number), len(found)) - 1] if number.isdecimal() else found[-1]
 
 
 _BEGINS: Final = "IR = r" + "'" * 3
@@ -191,7 +180,9 @@ def _status(error: CompileError, show: Any) -> int:
 
 def _from(trace: Trace, name: str) -> Trace:
     """The trace without what came before the pass."""
-    position = _position(trace, name) or len(trace.steps)
+    from tilelang_trace.stages import position_of
+
+    position = position_of(trace, name) or len(trace.steps)
     return replace(trace, steps=trace.steps[max(position - 1, 0) :])
 
 

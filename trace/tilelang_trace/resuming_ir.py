@@ -28,7 +28,7 @@ from tilelang_trace.edits import Edit, edits_of, guilty, line_span, place_in
 from tilelang_trace.model import Trace
 from tilelang_trace.recorder import Recorder, watch
 from tilelang_trace.resumed import Resumed
-from tilelang_trace.stages import saved_after
+from tilelang_trace.stages import position_of, saved_after
 
 if TYPE_CHECKING:
     from tilelang.ir.verify import Problem
@@ -272,7 +272,7 @@ class _Resume:
 
     def _joined(self, made: Trace) -> Trace:
         """The trace with the steps before the file."""
-        position = _position(self.was, self._after)
+        position = position_of(self.was, self._after)
         if position is None:
             return made
         before = self.was.steps[:position]
@@ -280,22 +280,6 @@ class _Resume:
         steps = (*before, *(replace(s, attempt=s.attempt + attempt) for s in made.steps))
         layouts = made.layouts or self.was.layouts
         return replace(made, steps=steps, layouts=layouts, sources=self.was.sources)
-
-
-def _position(trace: Trace, mark: str) -> int | None:
-    """The position of the step of a mark in the last attempt."""
-    last = trace.steps[-1].attempt if trace.steps else 0
-    found = [n for n, step in enumerate(trace.steps) if step.attempt == last]
-    known = iter([BEGINNING, *marks()])
-    for n in found:
-        for candidate in known:
-            if candidate.partition(":")[0] == trace.steps[n].name:
-                break
-        else:
-            return None
-        if candidate == mark:
-            return n
-    return None
 
 
 def _reason(error: Exception) -> str:

@@ -6,7 +6,8 @@
     t.save("traces")            # one file a compilation
 
 While it lasts, kernels are compiled and not taken from a cache; kernels that this process has
-compiled before are not compiled again.
+compiled before are not compiled again. Threads that record at once each get their own compilations;
+threads that record nothing, such as those of a pool, are recorded by whoever does.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Final
 
-from tilelang import watching
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.target import Target
+from tilelang.watching import watching
 from tilelang_trace.columns import with_machine_code
 from tilelang_trace.model import Trace
 from tilelang_trace.ndjson import dump
@@ -93,13 +94,8 @@ def record(folder: str | Path | None = None, *, code: bool = True) -> Iterator[R
     looks at the trace sees the machine code.
     """
     recording = Recording(None if folder is None else Path(folder), code)
-    watcher = recording.start
-    watching.WATCHERS.append(watcher)
-    try:
+    with watching(recording.start):
         yield recording
-    finally:
-        with suppress(ValueError):
-            watching.WATCHERS.remove(watcher)
 
 
 def _new_file(folder: Path, kernel: str, target: str) -> tuple[Path, IO[str]]:

@@ -69,6 +69,21 @@ def saved_after(trace: Trace, mark: str) -> str:
     raise ValueError(f"{mark} was not reached")
 
 
+def position_of(trace: Trace, name: str) -> int | None:
+    """Where the step of a mark is in the last attempt, or the last one of a pass; None if it is
+    not there. A trace may begin in the middle of the passes."""
+    last = trace.steps[-1].attempt if trace.steps else 0
+    found = [(n, step.name) for n, step in enumerate(trace.steps) if step.attempt == last]
+    known = [BEGINNING, *marks()]
+    positions: dict[str, int] = {}
+    for n, ran in found:
+        at = next((at for at, mark in enumerate(known) if is_called(mark, ran)), None)
+        mark = ran if at is None else known[at]
+        known = known if at is None else known[at + 1 :]
+        positions[ran] = positions[mark] = n
+    return positions.get(name, positions.get(name.partition(":")[0]))
+
+
 def _made(trace: Trace, start: Start | None) -> Sequence[tuple[str, Any]]:
     from tilelang_trace.replay import unpack
 
