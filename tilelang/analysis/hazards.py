@@ -101,6 +101,7 @@ class _Planner:
         self.plan = BarrierPlan()
         self.overlaps = Overlaps(tree)
         self.moved = Moved(self.overlaps)
+        self.moved.note_ranges(tree.body)
         self._regions: dict[Node, Region] = {}
         self._clean: set[Node] = set()  # loops whose iterations were found to be in order
         self._groups = Groups(tree, uniform)
@@ -350,14 +351,13 @@ class _Planner:
         """The iterations of a loop that orders nothing: each by itself, then pairs of them."""
         if node.free or node in self._clean:
             return
-        with self.moved.inside(node):
-            self._block(node.body, State(), path, region)
-            units = [(n, tuple(map(self.moved.now, self._unit(n, ())))) for n in node.body]
-            for _, earlier in units:
-                for later_node, later in units:
-                    for x in earlier:
-                        for y in later:
-                            self._carried(node, x, y, later_node)
+        self._block(node.body, State(), path, region)
+        units = [(n, tuple(map(self.moved.now, self._unit(n, ())))) for n in node.body]
+        for _, earlier in units:
+            for later_node, later in units:
+                for x in earlier:
+                    for y in later:
+                        self._carried(node, x, y, later_node)
         self._clean.add(node)
 
     def _carried(self, node: Loop, x: Access, y: Access, place: Node) -> None:
@@ -365,6 +365,10 @@ class _Planner:
             return
         if x.kind == y.kind and x.kind != "write":
             return
+        if node.var is not None and node.var in self.overlaps.limits:
+            # Most often they are apart in any two iterations, which one look shows.
+            if self._meeting(self.moved.quantified(x, node), y) is Level.NONE:
+                return
         for _ in range(self._distances(node, x, y)):
             x = self.moved.back(x, node)
             level = self._meeting(x, y)
@@ -387,15 +391,14 @@ class _Planner:
         state = State()
         extent = None if node.extent is None else build.int_value(node.extent)
         seen: Any = None
-        with self.moved.inside(node):
-            for turn in range(_ROUNDS):
-                if turn > 0:
-                    # What was this iteration is now the one before.
-                    state = state.mapped(lambda a: self.moved.back(a, node), len(path))
-                self._block(node.body, state, path, region)
-                if state.signature() == seen or turn + 1 == extent:
-                    break
-                seen = state.signature()
+        for turn in range(_ROUNDS):
+            if turn > 0:
+                # What was this iteration is now the one before.
+                state = state.mapped(lambda a: self.moved.back(a, node), len(path))
+            self._block(node.body, state, path, region)
+            if state.signature() == seen or turn + 1 == extent:
+                break
+            seen = state.signature()
         return state
 
     def _eventful(self, node: Loop, state: State, path: _Path, region: Region) -> None:

@@ -5,13 +5,13 @@ Every access that is asked for twice is the same object, so that answers about i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
 from tilelang.analysis.overlaps import Overlaps
-from tilelang.analysis.shared_accesses import Access, Inner, Loop
+from tilelang.analysis.shared_accesses import Access, Branch, Inner, Loop, Node
 from tilelang.ir import build, tirx
 from tilelang.ir.visit import collect, substitute
 
@@ -33,6 +33,22 @@ class Moved:
         self._conditions: tuple[Any, ...] = ()
         self._negations: dict[int, Any] = {}
 
+    def note_ranges(self, nodes: Sequence[Node]) -> None:
+        """Tell what the variables of all loops may be, outer ones first."""
+        for node in nodes:
+            match node:
+                case Loop(var=var, body=body):
+                    known = None if var is None else _range_of(node)
+                    if known is not None:
+                        self.overlaps.ranges[var] = known
+                    elif var is not None:
+                        self.overlaps.bound(node)
+                    self.note_ranges(body)
+                case Branch(then=then, orelse=orelse):
+                    self.note_ranges((*then, *orelse))
+                case _:
+                    pass
+
     def now(self, a: Access) -> Access:
         """`a` where the run stands: at known iterations, under the conditions in force."""
         if not self._numbers and not self._conditions:
@@ -51,9 +67,7 @@ class Moved:
         """Inside, the loop is at iteration `turn`, if it counts from a constant."""
         low = build.int_value(loop.low) if loop.var is not None else None
         if low is None:
-            # Its first iterations are like any other.
-            with self.inside(loop):
-                yield
+            yield  # its first iterations are like any other
             return
         outer = dict(self._numbers)
         self._numbers[loop.var] = low + turn
@@ -61,14 +75,6 @@ class Moved:
             yield
         finally:
             self._numbers = outer
-
-    @contextmanager
-    def inside(self, loop: Loop) -> Iterator[None]:
-        """Inside, the loop is at an arbitrary iteration."""
-        known = None if loop.var is None else _range_of(loop)
-        if known is not None:
-            self.overlaps.ranges[loop.var] = known
-        yield
 
     @contextmanager
     def under(self, condition: Any, holds: bool) -> Iterator[None]:
@@ -100,11 +106,11 @@ class Moved:
         """`a` in all iterations of a loop with nothing in between."""
         if loop.var is None:
             return self._kept(("repeated", id(a), id(loop)), a, lambda: _renamed(a, loop))
-        return self._kept(("repeated", id(a), id(loop)), a, lambda: _quantified(a, loop))
+        return self._kept(("repeated", id(a), id(loop)), a, lambda: self._quantified(a, loop))
 
     def quantified(self, a: Access, loop: Loop) -> Access:
         """`a` in an iteration of a loop that is over: which one is not known."""
-        return self._kept(("any", id(a), id(loop)), a, lambda: _quantified(a, loop))
+        return self._kept(("any", id(a), id(loop)), a, lambda: self._quantified(a, loop))
 
     def last(self, a: Access, loop: Loop) -> Access:
         """`a`, seen from an arbitrary iteration, as the last one of a known number sees it."""
@@ -120,6 +126,19 @@ class Moved:
         found = self._kept(("back", id(a), id(loop)), a, lambda: _earlier(base, loop, turns + 1))
         self._origins.setdefault(id(found), (base, loop, turns + 1))
         return found
+
+    def _quantified(self, a: Access, loop: Loop) -> Access:
+        a = _renamed(a, loop)
+        if loop.var is None or not _mentions(a, {loop.var}):
+            return a
+        known = self.overlaps.ranges.get(loop.var)
+        dtype = build.dtype_of(loop.var)
+        var = tirx.Var(f"{loop.var.name}_any", dtype, a.span)
+        inner = Inner(var, None, None)
+        if known is not None and len(known) <= _MOST_INNER:
+            inner = Inner(var, build.const(known.start, dtype), len(known))
+        moved = _substituted(a, {loop.var: var})
+        return replace(moved, inner=(*moved.inner, inner))
 
     def _kept(self, key: Any, a: Access, make: Any) -> Access:
         found = self._made.get(key)
@@ -170,18 +189,6 @@ def _at_last(a: Access, loop: Loop) -> Access:
         return a
     last = build.const(known[-1], build.dtype_of(loop.var), a.span)
     return _substituted(a, {loop.var: last})
-
-
-def _quantified(a: Access, loop: Loop) -> Access:
-    a = _renamed(a, loop)
-    if loop.var is None or not _mentions(a, {loop.var}):
-        return a
-    known = _range_of(loop)
-    var = tirx.Var(f"{loop.var.name}_any", build.dtype_of(loop.var), a.span)
-    small = known is not None and len(known) <= _MOST_INNER
-    inner = Inner(var, loop.low if small else None, len(known) if known and small else None)
-    moved = _substituted(a, {loop.var: var})
-    return replace(moved, inner=(*moved.inner, inner))
 
 
 def _range_of(loop: Loop) -> range | None:

@@ -16,13 +16,16 @@ from enum import IntEnum
 from typing import Any, Final
 
 from tilelang.analysis.periods import period
-from tilelang.analysis.shared_accesses import Access, LaunchTree
+from tilelang.analysis.shared_accesses import Access, LaunchTree, Loop
 from tilelang.ir import build, tirx
 from tilelang.ir.index_values import Opaque, evaluate
 from tilelang.ir.visit import collect
 from tilelang.layout.lazy import np
 
 _MOST_CASES: Final = 256
+_MOST_TOGETHER: Final = 1 << 14
+_MOST_SHIFTS: Final = 128
+_MOST_SPENT: Final = 8192  # looks at values of such loops, in one launch: about a second
 _MOST_PLACES: Final = 1 << 22
 _MOST_RANGE: Final = 64
 
@@ -53,13 +56,35 @@ class Overlaps:
     def __init__(self, tree: LaunchTree, warp: int = 32) -> None:
         self._threads = tree.count
         self._warp = warp
+        self._worst = Level.BLOCK if self._threads > warp else Level.WARP
         self._axes = tree.threads
         self._analyzer = tirx.Analyzer()
         self._known: dict[tuple[int, int], Level] = {}
         self._alive: list[tuple[Access, Access]] = []
-        # Loop variables of constant range, by variable.
+        # What loop variables may be, and between which limits, where those are no constants.
         self.ranges: dict[Any, range] = {}
+        self.limits: dict[Any, tuple[Any, ...]] = {}
         self.queries = 0
+        self._spent = 0
+
+    def bound(self, loop: Loop) -> None:
+        """Note what the variable of a loop may be, whose limits are those of other variables."""
+        named = _variables([loop.low, loop.extent])
+        known = {v: self.ranges[v] for v in named if v in self.ranges}
+        if len(known) != len(named) or math.prod(map(len, known.values())) > _MOST_TOGETHER:
+            return
+        grids = _grids(known)
+        try:
+            low = np.asarray(evaluate(loop.low, grids, {}))
+            stop = low + np.asarray(evaluate(loop.extent, grids, {}))
+        except (Opaque, ValueError):
+            return
+        self.ranges[loop.var] = range(int(low.min()), max(int(low.min()), int(stop.max())))
+        end = tirx.Add(loop.low, loop.extent, loop.stmt.span)
+        self.limits[loop.var] = (
+            tirx.GE(loop.var, loop.low, loop.stmt.span),
+            tirx.LT(loop.var, end, loop.stmt.span),
+        )
 
     def level(self, x: Access, y: Access) -> Level:
         """Which threads may meet in what `x` and `y` touch. Both speak of the same iteration of
@@ -102,19 +127,35 @@ class Overlaps:
                 free += [v for v in named if v not in free]
                 pieces.append(guard)
                 known.append(guard)
+        bounded = any(v in self.limits for v in free)
+        if bounded and self._spent > _MOST_SPENT:
+            raise Opaque
+        limits = self._limits_of(free, own)
+        limits += [g for g in known if not any(v in own for v in _variables([g]))]
+        free += [v for v in _variables(limits) if v not in free]
+        # What only shifts the one side against the other needs no look at each of its values.
+        masks = [g for g in known if any(v in own for v in _variables([g]))]
+        looked_at = set(_variables([*mixed_x, *mixed_y, *masks]))
         worst = Level.NONE
-        for case in self._cases(free, pieces):
-            if not _may_happen(known, case):
-                continue
-            shift = int(evaluate(apart, case, {}))
-            found = self._meet(
-                self._touched(x, mixed_x, case, 0, known),
-                self._touched(y, mixed_y, case, shift, known),
-            )
-            worst = max(worst, found)
-            if worst is Level.BLOCK:
-                break
+        for case, shifts in self._cases(free, pieces, looked_at, apart, limits):
+            try:
+                one = self._touched(x, mixed_x, case, masks)
+                other = self._touched(y, mixed_y, case, masks)
+            except ValueError:
+                continue  # a shift by a negative number: there is no such iteration
+            self._spent += 1 + len(shifts) if bounded else 0
+            for shift in shifts:
+                worst = max(worst, self._meet(one, (other[0] + shift, *other[1:])))
+                if worst is self._worst:
+                    return worst
         return worst
+
+    def _limits_of(self, free: Sequence[Any], own: set[Any]) -> list[Any]:
+        """What is known of the variables besides their ranges, in terms of such variables."""
+        return [
+            limit for var in free for limit in self.limits.get(var, ())
+            if all(v in self.ranges and v not in own for v in _variables([limit]))
+        ]  # fmt: skip
 
     def _split(self, a: Access) -> tuple[list[tuple[int, Any]], list[Any]]:
         """The signed addends of a place that no thread or inner loop moves, and the others."""
@@ -128,18 +169,39 @@ class Overlaps:
                 pure.append((sign, term))
         return pure, mixed
 
-    def _cases(self, free: Sequence[Any], pieces: Sequence[Any]) -> Iterator[dict[Any, int]]:
-        """Values of the variables in `free` that stand for all others."""
-        options: list[range] = []
+    def _cases(
+        self, free: Sequence[Any], pieces: Sequence[Any], looked_at: set[Any], apart: Any,
+        limits: Sequence[Any],
+    ) -> Iterator[tuple[dict[Any, int], list[int]]]:  # fmt: skip
+        """Values that stand for all others, of the variables that are looked at one by one, and
+        how far apart the two sides are for all values of the others."""
+        one_by_one: dict[Any, range] = {}
+        together: dict[Any, range] = {}
         for var in free:
-            known = self._values_of(var, pieces)
+            known = self._values_of(var, [*pieces, *limits])
             if known is None:
                 raise Opaque
-            options.append(known)
-        if math.prod(len(o) for o in options) > _MOST_CASES:
+            (one_by_one if var in looked_at else together)[var] = known
+        sizes = [len(o) for o in together.values()]
+        count = math.prod(len(o) for o in one_by_one.values())
+        if count > _MOST_CASES or math.prod(sizes) > _MOST_TOGETHER:
             raise Opaque
-        for values in itertools.product(*options):
-            yield dict(zip(free, values, strict=True))
+        grids = _grids(together)
+        for values in itertools.product(*one_by_one.values()):
+            case = dict(zip(one_by_one, values, strict=True))
+            possible = np.ones(sizes, dtype=bool)
+            for limit in limits:
+                possible = possible & _holds(limit, {**case, **grids})
+            if not possible.any():
+                continue
+            try:
+                shifts = np.broadcast_to(np.asarray(evaluate(apart, {**case, **grids}, {})), sizes)
+            except ValueError:
+                continue  # a shift by a negative number: there is no such iteration
+            found = np.unique(shifts[possible])
+            if len(found) * count > _MOST_SHIFTS:
+                raise Opaque
+            yield case, [int(n) for n in found]
 
     def _values_of(self, var: Any, pieces: Sequence[Any]) -> range | None:
         whole = self.ranges.get(var)
@@ -152,9 +214,8 @@ class Overlaps:
         return whole if whole is not None and len(whole) <= _MOST_RANGE else None
 
     def _touched(
-        self, a: Access, mixed: Sequence[Any], case: Mapping[Any, int], shift: int,
-        known: Sequence[Any],
-    ) -> tuple[Any, Any, int]:  # fmt: skip
+        self, a: Access, mixed: Sequence[Any], case: Mapping[Any, int], known: Sequence[Any]
+    ) -> tuple[Any, Any, int]:
         """Start, thread and width of every touch; starts are relative to the shared addends."""
         sizes = [self._threads, *(len(self._inner_range(i, mixed)) for i in a.inner)]
         if math.prod(sizes) * a.width > _MOST_PLACES:
@@ -170,7 +231,7 @@ class Overlaps:
             shape = [1] * (len(a.inner) + 1)
             shape[n + 1] = -1
             values[inner.var] = np.arange(turns.start, turns.stop).reshape(shape)
-        starts = np.full(sizes, shift, dtype=np.int64)
+        starts = np.zeros(sizes, dtype=np.int64)
         for term in mixed:
             starts = starts + evaluate(term, values, {})
         mask = np.ones(sizes, dtype=bool)
@@ -225,6 +286,15 @@ class Overlaps:
         return _Touched(low, thread, several, warp, several_warps)
 
 
+def _grids(ranges: Mapping[Any, range]) -> dict[Any, Any]:
+    """All combinations of the values of variables, one axis each."""
+    axes = range(len(ranges))
+    return {
+        var: np.arange(o.start, o.stop).reshape([-1 if n == axis else 1 for axis in axes])
+        for n, (var, o) in enumerate(ranges.items())
+    }
+
+
 def are_apart(x: Access, y: Access) -> bool:
     """Whether two accesses never meet, wherever in their buffers they are."""
     if x.home is None or y.home is None:
@@ -245,15 +315,12 @@ def _last(places: Any, who: Any, size: int) -> tuple[Any, Any]:
     return found, several
 
 
-def _may_happen(guards: Sequence[Any], case: Mapping[Any, int]) -> bool:
-    """Whether no condition is certainly false where its variables have these values."""
-    for guard in guards:
-        try:
-            if not evaluate(guard, case, {}):
-                return False
-        except (Opaque, ValueError):
-            continue
-    return True
+def _holds(condition: Any, values: Mapping[Any, Any]) -> Any:
+    """Where a condition may hold, for all these values at once."""
+    try:
+        return np.asarray(evaluate(condition, values, {}), dtype=bool)
+    except (Opaque, ValueError):
+        return True
 
 
 def _addends(e: Any, sign: int) -> Iterator[tuple[int, Any]]:
