@@ -162,8 +162,9 @@ def levenshtein(A, B, len_a, len_b, threads=64):
             for r in T.serial(T.ceildiv(LA + 1, threads)):
                 i = r * threads + tid
                 j = d - i
-                if i <= na and j >= 0 and j <= nb:
-                    best = T.alloc_var(T.int32)
+                inside = i <= na and j >= 0 and j <= nb
+                best = T.alloc_var(T.int32, init=0)
+                if inside:
                     if i == 0 or j == 0:
                         best = i + j
                     else:
@@ -171,6 +172,7 @@ def levenshtein(A, B, len_a, len_b, threads=64):
                         best = diagonals[(d + 1) % 3, i - 1] + cost
                         best = T.min(best, diagonals[(d + 2) % 3, i - 1] + 1)
                         best = T.min(best, diagonals[(d + 2) % 3, i] + 1)
+                if inside:
                     diagonals[d % 3, i] = best
             T.sync_threads()
         if tid == 0:
@@ -251,7 +253,7 @@ def cholesky(A):
     batch, N = T.const("batch, N")
     A: T.Tensor((batch, N, N), T.float32)
     L = T.empty((batch, N, N), T.float32)
-    with T.Kernel(batch, threads=32) as b:
+    with T.Kernel(batch, threads=64) as b:
         tid = T.get_thread_binding()
         m = T.alloc_shared((N, N), T.float32)
         T.copy(A[b, 0:N, 0:N], m)
@@ -260,9 +262,9 @@ def cholesky(A):
                 m[k, k] = T.sqrt(m[k, k])
             if tid > k and tid < N:
                 m[tid, k] /= m[k, k]
-            if tid > k and tid < N:
-                for j in T.serial(k + 1, tid + 1):
-                    m[tid, j] -= m[tid, k] * m[j, k]
+            for i, j in T.Parallel(N, N):
+                if j > k and i >= j:
+                    m[i, j] -= m[i, k] * m[j, k]
         for i, j in T.Parallel(N, N):
             L[b, i, j] = T.if_then_else(i >= j, m[i, j], 0)
     return L

@@ -101,17 +101,16 @@ def welford(X, threads=64):
         means[tx] = mean
         m2s[tx] = m2
         counts[tx] = count
-        width = T.alloc_var(T.int32, init=threads // 2)
-        while width >= 1:
+        for step in range(threads.bit_length() - 1):
+            half = threads >> (step + 1)
             T.sync_threads()
-            if tx < width:
-                total = counts[tx] + counts[tx + width]
-                gap = means[tx + width] - means[tx]
+            if tx < half:
+                total = counts[tx] + counts[tx + half]
+                gap = means[tx + half] - means[tx]
                 if total > 0.0:
-                    m2s[tx] += m2s[tx + width] + gap * gap * counts[tx] * counts[tx + width] / total
-                    means[tx] += gap * counts[tx + width] / total
+                    m2s[tx] += m2s[tx + half] + gap * gap * counts[tx] * counts[tx + half] / total
+                    means[tx] += gap * counts[tx + half] / total
                 counts[tx] = total
-            width = width // 2
         if tx == 0:
             mean_out[row] = means[0]
             var_out[row] = m2s[0] / counts[0]
