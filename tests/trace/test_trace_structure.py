@@ -264,6 +264,14 @@ def test_a_moved_loop_is_shown_where_it_was_and_where_it_is() -> None:
     ]  # fmt: skip
 
 
+def test_what_was_changed_stands_before_what_became_of_it() -> None:
+    before, after = step("A[i] = 0 @1\nB[i] = 0 @2"), step("A[i] = 1 @1\npass\nB[i] = 1 @2")
+    (hunk,) = difference(before, after, by_structure=True).hunks
+    assert [row.sign + row.line.text for row in hunk.rows] == [
+        "-A[i] = 0", "+A[i] = 1", "-B[i] = 0", "+pass", "+B[i] = 1",
+    ]  # fmt: skip
+
+
 def test_a_renamed_variable_is_shown_once_with_its_name_marked() -> None:
     (hunk,) = difference(step(RENAMED[0]), step(RENAMED[1]), by_structure=True).hunks
     shown = [(row.sign, [row.line.text[a:b] for a, b in row.words]) for row in hunk.rows]

@@ -162,20 +162,40 @@ class _Rows:
         self._come = {body.at: body.said for body in bodies if not body.is_removed}
 
     def of(self, part: _Part) -> Iterator[Row]:
-        """The rows of lines that stayed, or of those that went and then of those that came."""
+        """The rows of lines that stayed, or of those that went and came; what was changed stands
+        right before what became of it."""
         same, old, new = part
         if same:
             yield from map(self._same, new)
             return
-        for n in old:
-            if (row := self._gone(n)) is not None:
-                yield row
-            if n in self._removed:
-                yield Row("·", Line(self._removed[n]))
+        i, j = old.start, new.start
+        for a, b in [*self._changed(old, new), (old.stop, new.stop)]:
+            yield from (row for n in range(i, min(a + 1, old.stop)) for row in self._went(n))
+            yield from (row for n in range(j, min(b + 1, new.stop)) for row in self._came(n))
+            i, j = a + 1, b + 1
+
+    def _changed(self, old: range, new: range) -> Iterator[tuple[int, int]]:
+        """Lines that were changed and that became of them, in the order of both."""
+        first = old.start
         for n in new:
-            yield self._comes(n)
-            if n in self._come:
-                yield Row("·", Line(self._come[n]))
+            match = self._new.get(n)
+            if match is None or match.old is None or match.fate not in ("changed", "renamed"):
+                continue
+            if first <= match.old < old.stop:
+                yield match.old, n
+                first = match.old + 1
+
+    def _went(self, n: int) -> Iterator[Row]:
+        row = self._gone(n)
+        if row is not None:
+            yield row
+        if n in self._removed:
+            yield Row("·", Line(self._removed[n]))
+
+    def _came(self, n: int) -> Iterator[Row]:
+        yield self._comes(n)
+        if n in self._come:
+            yield Row("·", Line(self._come[n]))
 
     def _same(self, n: int) -> Row:
         match = self._new.get(n)
