@@ -27,7 +27,9 @@ COPIES = (
 )  # fmt: skip
 # What was decided, what ran inside, and what is said of it.
 CASES = [
-    ((), (), "no change"),
+    ((), (), ""),
+    (at("pipeline", "the loop over `k` copies nothing ahead"), (),
+     "1 pipeline (the loop over k copies nothing ahead)"),
     (at("copy", *COPIES), (), "3 copies (2 by cp.async)"),
     (at("copy", COPIES[0]), (), "1 copy (by cp.async)"),
     (at("gemm", "mma.sync m16n8k16, 32 a warp", "mma.sync m16n8k16, 8 a warp"), (),

@@ -59,7 +59,7 @@ def test_a_step_says_what_became_of_the_lines_before_it() -> None:
     body = {"head": "for k in T.serial(1)", "removed": True, "line": 1, "lines": 1}
     fates = [["dedented", 2, 1, 1], ["gone", 1, None, 1], ["new", None, 2, 1]]
     assert steps == [
-        ("no change", None),
+        ("", None),
         ("1 dedented, +1 −1", {"fates": fates, "bodies": [body]}),
         ("2 barriers inserted", {"fates": [], "bodies": []}),
     ]

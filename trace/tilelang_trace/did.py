@@ -19,7 +19,7 @@ from typing import Final
 from tilelang_trace.model import Decision, Step
 from tilelang_trace.structure import Structure
 
-_NAMES: Final = re.compile(r"`[^`]*`(?: (?:→|and) )?")
+_NAMES: Final = re.compile(r"(?:`[^`]*`(?: (?:→|and) )?)+")  # what it begins with
 _BYTES: Final = re.compile(r"\b(\d+) bytes?\b")
 _NUMBER: Final = re.compile(r"\d+")
 _END: Final = re.compile(r"[,:]")
@@ -28,13 +28,13 @@ _PLURALS: Final = {"copy": "copies", "memory": "places in memory", "threads": "r
 
 
 def did(step: Step, found: Structure | None) -> str:
-    """`found` is what became of the statements; None if it is not known."""
+    """`found` is what became of the statements; None for the program that passes begin with."""
     decided = decisions_in_short(step)
     if decided:
         return decided
-    if found is None or not found.changed:
-        return "no change"
-    return found.summary()
+    if found is None:
+        return ""
+    return found.summary() if found.changed else "no change"
 
 
 def decisions_in_short(step: Step) -> str:
@@ -85,7 +85,9 @@ def _counted(kind: str, found: Sequence[Decision]) -> str:
 
 def _way(text: str) -> str:
     """`by cp.async` of "`A` → `A_s` by cp.async, 16 bytes at a time"."""
-    return _sized(_NAMES.sub("", _END.split(text, 1)[0]).strip())
+    first = _END.split(text, 1)[0]
+    named = _NAMES.match(first)
+    return _sized(first[named.end() if named else 0 :].replace("`", "").strip())
 
 
 def _plural(kind: str, many: int) -> str:
