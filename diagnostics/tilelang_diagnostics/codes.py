@@ -477,6 +477,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, ValueError),
     Code("TL818", "disassembler-failed", "nvdisasm does not show a kernel's machine code",
          _ERROR, RuntimeError),
+    Code("TL819", "file-not-analysed", "an editor's file that could not be analysed in time",
+         _WARNING, RuntimeError),
     Code("TL821", "no-launcher", "a kernel for a kind of device that this version does not start",
          _ERROR, RuntimeError),
     # Our own fault.
@@ -484,8 +486,6 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _ERROR, RuntimeError),
     Code("TL901", "invalid-ir", "a pass produced a program that is not legal",
          _ERROR, RuntimeError),
-    Code("TL902", "file-not-analysed", "an editor's file that could not be analysed in time",
-         _WARNING, RuntimeError),
 )
 # fmt: on
 

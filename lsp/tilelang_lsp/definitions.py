@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _BEFORE_NAME = re.compile(r"(?:async\s+)?(?:def|class)\s+")
 
@@ -30,6 +31,15 @@ def marks(node: Definition) -> set[str]:
         elif isinstance(called, ast.Name):
             found.add(called.id)
     return found
+
+
+def function_around(tree: ast.AST, line: int) -> Function | None:
+    """The innermost function that has a line in it."""
+    held = [
+        n for n in ast.walk(tree)
+        if isinstance(n, Function) and first_line(n) <= line <= (n.end_lineno or n.lineno)
+    ]  # fmt: skip
+    return max(held, key=lambda n: n.lineno, default=None)
 
 
 def name_column(lines: Sequence[str], line: int, column: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tilelang_diagnostics import Diagnostic, Span, diagnose
 from tilelang_lsp.worker import WorkerFailed
 
-NOT_ANALYSED = "TL902"
+NOT_ANALYSED = "TL819"
 _SHOWN = "what is shown here is of an earlier text, if there is anything"
 
 

@@ -171,7 +171,7 @@ class Worker:
             if self._stopped:
                 return "failed", WorkerStopped()
             if alarm.rang:
-                return "failed", WorkerFailed("the analysis took too long", seconds)
+                return "failed", WorkerFailed("the analysis took too long", self._timeout)
             return "failed", WorkerFailed(f"the analysis ended ({type(error).__name__})")
         finally:
             self._alarm = None

@@ -22,7 +22,7 @@ ELSEWHERE = frozenset(
     {
         "TL416", "TL801", "TL802", "TL803", "TL804", "TL805", "TL806", "TL807", "TL808", "TL809",
         "TL729", "TL730", "TL731", "TL732", "TL733", "TL734", "TL735", "TL736", "TL812", "TL818",
-        "TL193", "TL821", "TL900", "TL901", "TL902",
+        "TL193", "TL821", "TL900", "TL901", "TL819",
     }
 )  # fmt: skip
 NEEDS = {"TL610": [needs_nvrtc, needs_nvdisasm], "TL816": [needs_nvrtc]}

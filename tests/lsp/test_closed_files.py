@@ -63,13 +63,13 @@ def test_what_takes_too_long_says_so_and_is_not_tried_again(
     closed: ClosedFiles, worker: Failing
 ) -> None:
     worker.fails = WorkerFailed("killed", 20.0)
-    assert codes(closed) == codes(closed) == ["TL902"]
+    assert codes(closed) == codes(closed) == ["TL819"]
     assert worker.asked == 1
 
 
 def test_a_process_that_ended_is_followed_by_another(closed: ClosedFiles, worker: Failing) -> None:
     worker.fails = WorkerFailed("ended")
-    assert codes(closed) == ["TL902"]
+    assert codes(closed) == ["TL819"]
     worker.fails = None
     assert codes(closed) == ["TL110"]
 

@@ -167,7 +167,7 @@ def test_a_text_that_is_not_analysed_says_so_until_one_is(
             await editor.documents.current(URI)
 
     assert run(story).published == [
-        (1, ("TL110",)), (2, ("TL902", "TL110")), (3, ("TL902", "TL110")), (4, ("TL101", "TL110")),
+        (1, ("TL110",)), (2, ("TL819", "TL110")), (3, ("TL819", "TL110")), (4, ("TL101", "TL110")),
         (5, ("TL110",)),
     ]  # fmt: skip
 

@@ -20,10 +20,11 @@ from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.diagnostics import EditorDiagnostic, editor_diagnostic
 from tilelang_lsp.features.more_fixes import more_fixes
 from tilelang_lsp.features.suppressions import in_the_file, in_the_project, on_the_line
+from tilelang_lsp.unanswered import NOT_ANALYSED
 
 QUICK, FIX_ALL = "quickfix", "source.fixAll.tilelang"
-# What is said of comments for us: a comment more would not switch it off.
-_OF_COMMENTS = frozenset({"TL403", "TL725", "TL737"})
+# What a comment would not switch off: it is said of comments for us, or of no reading.
+_STAYS = frozenset({"TL403", "TL725", "TL737", NOT_ANALYSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _switches(request: Request, diagnostic: Diagnostic) -> Iterator[Action]:
     span = diagnostic.span
     if row is None or diagnostic.severity is Severity.ERROR or span is None:
         return
-    if row.code in _OF_COMMENTS:
+    if row.code in _STAYS:
         return
     shown = editor_diagnostic(diagnostic, request.analysis.path)
     edit = on_the_line(request.text, diagnostic, row.name)

@@ -15,6 +15,7 @@ from typing import Final
 
 from tilelang_diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.definitions import function_around
 from tilelang_lsp.features.base import Request
 from tilelang_lsp.features.padding import PAD, padding
 from tilelang_lsp.features.unused_tiles import without_tile
@@ -241,7 +242,11 @@ def _elementwise(place: _Place) -> Iterator[Fix]:
 
 
 def _apart(place: _Place) -> Iterator[Fix]:
-    tiles = [s for s in place.request.analysis.symbols if s.name == place.named()]
+    around = function_around(place.tree, place.span.line)
+    tiles = [
+        s for s in place.request.analysis.symbols
+        if s.name == place.named() and function_around(place.tree, s.span.line) is around
+    ]  # fmt: skip
     yield from _fix(PAD, *(padding(place.request, tile) for tile in tiles[-1:]))
 
 

@@ -13,6 +13,7 @@ import re
 
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lsp.definitions import first_line, function_around
 from tilelang_lsp.features.base import Request
 from tilelang_lsp.model import Symbol
 from tilelang_lsp.recovery import recover
@@ -28,14 +29,14 @@ def padding(request: Request, tile: Symbol) -> Edit | None:
     if readable is None:
         return None
     shape = _shape(readable.tree, tile)
-    pad = _elements(request.text, tile)
+    own = _function_of(readable.tree, tile, request.text)
+    pad = _elements(own, tile)
     if shape is None or pad is None:
         return None
     lines = split_lines(request.text)
     statement, rows, columns = shape
-    written = re.search(rf"[{{,]\s*{tile.name}\s*:", request.text)
-    if written is not None:
-        return _wider(request, tile, columns, pad, lines)
+    if re.search(rf"[{{,]\s*{tile.name}\s*:", own) is not None:
+        return _wider(request, tile, columns, pad, own)
     stride = str(int(columns) + pad) if columns.isdecimal() else f"({columns} + {pad})"
     layout = f"{alias}.Layout(({rows}, {columns}), lambda i, j: i * {stride} + j)"
     first, last = lines[statement.lineno - 1], statement.end_lineno or statement.lineno
@@ -62,6 +63,15 @@ def _shape(tree: ast.Module, tile: Symbol) -> tuple[ast.stmt, str, str] | None:
     return None
 
 
+def _function_of(tree: ast.Module, tile: Symbol, text: str) -> str:
+    """The text of the tile's function, with as many lines before it: others may have its name."""
+    function, lines = function_around(tree, tile.span.line), split_lines(text)
+    if function is None:
+        return text
+    before = first_line(function) - 1
+    return "\n".join(("",) * before + lines[before : function.end_lineno])
+
+
 def _elements(text: str, tile: Symbol) -> int | None:
     """How far: matrix instructions read 16 bytes of a row, all else a word."""
     bits = re.search(r"\) [a-z]+(\d+)", tile.detail)
@@ -71,14 +81,12 @@ def _elements(text: str, tile: Symbol) -> int | None:
     return max(1, (_VECTOR if wide else _WORD) * 8 // int(bits[1]))
 
 
-def _wider(
-    request: Request, tile: Symbol, columns: str, pad: int, lines: tuple[str, ...]
-) -> Edit | None:  # fmt: skip
+def _wider(request: Request, tile: Symbol, columns: str, pad: int, own: str) -> Edit | None:
     """A row-major layout that the author wrote, with a longer row."""
     pattern = re.compile(
         rf"\b{tile.name}\s*:\s*[\w.]+\([^:]*lambda (\w+), (\w+):\s*\1 \* (\d+) \+ \2\b"
     )
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(split_lines(own), 1):
         match = pattern.search(line)
         if match is not None and match[3] == columns:
             span = Span(request.analysis.path, number, match.start(3) + 1, number, match.end(3) + 1)

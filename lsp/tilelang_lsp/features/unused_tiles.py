@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from tilelang_diagnostics import Edit, Span
+from tilelang_lsp.definitions import function_around
 
 _WRITERS = {"clear": 0, "fill": 0, "copy": 1}  # which argument is written
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -21,7 +22,7 @@ def without_tile(
     tree: ast.Module, lines: Sequence[str], allocation: ast.stmt, name: str, path: str
 ) -> tuple[Edit, ...]:
     """The edits that take a tile and all that writes it out of a text; none where more happens."""
-    around = _around(tree, allocation)
+    around = function_around(tree, allocation.lineno) or tree
     mentions = [s for s in _simple(around) if s is not allocation and _mentions(s, name)]
     if not isinstance(allocation, ast.Assign) or len(allocation.targets) > 1:
         return ()
@@ -31,14 +32,6 @@ def without_tile(
     edits = [_line_edit(lines, s, path, _pass(around, s, gone)) for s in gone]
     found = tuple(e for e in edits if e is not None)
     return found if len(found) == len(edits) else ()
-
-
-def _around(tree: ast.Module, allocation: ast.stmt) -> ast.AST:
-    """The innermost function that holds a statement."""
-    held = [
-        n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and allocation in ast.walk(n)
-    ]
-    return max(held, key=lambda n: n.lineno, default=tree)
 
 
 def _simple(node: ast.AST) -> Iterator[ast.stmt]:
