@@ -113,5 +113,9 @@ def watched(
 def part(name: str, observers: Sequence[Any]) -> Iterator[list[Any]]:
     """Tells those of `observers` that are watches about a part of a compilation; what it makes is
     put into the list."""
-    with told([x for x in observers if isinstance(x, Watch)], name) as made:
+    watches = [x for x in observers if isinstance(x, Watch)]
+    if not watches:
+        yield []
+        return
+    with told(watches, name) as made:
         yield made
