@@ -161,6 +161,7 @@ def _hash(value: object) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=16).hexdigest()
 
 
+@lru_cache(maxsize=4096)
 def _is_for_all(text: str) -> bool:
     return any(word in text for word in _FOR_ALL)
 

@@ -25,7 +25,7 @@ def check(function: Function) -> Iterator[Diagnostic]:
         if inner and depth == MAX_NESTED:
             yield _nested(stmt)
             return
-        if is_deeper(expressions(stmt), MAX_OPERATIONS):
+        if is_deeper(tuple(expressions(stmt)), MAX_OPERATIONS):
             yield make_diagnostic(
                 "TL148",
                 f"an expression nests more than {MAX_OPERATIONS} operations",

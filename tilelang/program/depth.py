@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -32,13 +32,23 @@ def deep_recursion() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            found = _inside.pop(0) if len(_inside) == 1 else _inside.pop()
+            found = _inside.pop()
             if not _inside:
                 sys.setrecursionlimit(found)
 
 
-def is_deeper(roots: Iterable[Expr], most: int) -> bool:
-    """Whether an expression nests deeper; parts that are used twice are looked at once."""
+def is_deeper(roots: Sequence[Expr], most: int) -> bool:
+    """Whether an expression nests deeper than `most`."""
+    # Nearly all have fewer parts than that.
+    waiting, seen = list(roots), 0
+    while waiting and seen <= most:
+        seen += 1
+        waiting += children(waiting.pop())
+    return bool(waiting) and _is_deeper(roots, most)
+
+
+def _is_deeper(roots: Sequence[Expr], most: int) -> bool:
+    """Parts that are used twice are looked at once."""
     known: dict[int, int] = {}
     waiting = [(root, False) for root in roots]
     while waiting:
