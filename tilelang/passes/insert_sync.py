@@ -9,26 +9,19 @@ others do not, they wait at a barrier of their own. What cannot be kept apart is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tilelang.analysis.divergence import Divergence
 from tilelang.analysis.hazards import Barrier, BarrierPlan, Hazard, Unordered, plan_barriers
-from tilelang.analysis.shared_accesses import (
-    Access,
-    Branch,
-    LaunchTree,
-    Leaf,
-    Loop,
-    Node,
-    launch_tree,
-)
+from tilelang.analysis.shared_accesses import Access, LaunchTree, launch_tree
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.spans import TirSpan, from_tir
 from tilelang.ir.visit import map_launches, with_body
 from tilelang.nested import nested
 from tilelang.passes.context import PassContext
+from tilelang.passes.placed_barriers import with_barriers
 from tilelang_diagnostics.model import Label
 
 
@@ -52,36 +45,10 @@ def _kept_apart(launch: Any, ctx: PassContext) -> Any:
 
 
 def _rebuilt(s: Any, tree: LaunchTree, plan: BarrierPlan) -> Any:
-    """The launch with its barriers; the tree lists its statements in the same order."""
+    """The launch with its barriers."""
     if isinstance(s, tirx.AttrStmt) and str(s.attr_key) == attrs.THREAD_EXTENT:
         return tirx.AttrStmt(s.node, s.attr_key, s.value, _rebuilt(s.body, tree, plan), s.span)
-    return _statement(s, iter(tree.body), plan.before)
-
-
-def _statement(s: Any, nodes: Iterator[Node], before: Mapping[Node, Barrier]) -> Any:
-    if isinstance(s, tirx.SeqStmt):
-        return build.seq([_statement(x, nodes, before) for x in s.seq], s.span)
-    if isinstance(s, tirx.AttrStmt):
-        body = _statement(s.body, nodes, before)
-        return tirx.AttrStmt(s.node, s.attr_key, s.value, body, s.span)
-    node = next(nodes)
-    match node:
-        case Leaf():
-            new = s
-        case Loop(body=body):
-            inner = _statement(s.body, iter(body), before)
-            last = body[-1] if body else None
-            if isinstance(last, Leaf) and last.closes and last in before:
-                inner = build.seq([inner, _barrier(before[last], s.span)], s.span)
-            is_for = isinstance(s, tirx.For)
-            new = build.replace_body(s, inner) if is_for else tirx.While(s.condition, inner, s.span)
-        case Branch(then=then, orelse=orelse):
-            taken = _statement(s.then_case, iter(then), before)
-            other = s.else_case
-            other = None if other is None else _statement(other, iter(orelse), before)
-            new = tirx.IfThenElse(s.condition, taken, other, s.span)
-    barrier = before.get(node)
-    return new if barrier is None else build.seq([_barrier(barrier, s.span), new], s.span)
+    return with_barriers(s, tree.body, plan.before, _barrier)
 
 
 def _barrier(barrier: Barrier, span: TirSpan) -> Any:
