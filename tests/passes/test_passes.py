@@ -107,6 +107,27 @@ def test_data_dependent_index_is_guarded_both_ways():
     """)  # fmt: skip
 
 
+def test_an_index_that_cannot_be_read_accesses_nothing():
+    @T.prim_func
+    def main(
+        A: T.Tensor((50,), "float32"),
+        I: T.Tensor((5,), "int32"),
+        B: T.Tensor((8,), "float32"),
+        n: T.int32,
+    ):
+        with T.Kernel(1, threads=8) as _:
+            for i in T.serial(8):
+                B[I[i]] = A[i]
+                B[i] = A[T.if_then_else(n > 0, I[i], 0)]
+
+    check_pass(main, guard_bounds, "lower_tile_ops", """
+        for i in T.serial(8):
+            if T.if_then_else(i < 5, I[i] >= 0 and I[i] < 8, False):
+                B[I[i]] = A[i]
+            B[i] = T.if_then_else(CHOSEN >= 0 and CHOSEN < 50, A[CHOSEN], 0.0)
+    """.replace("CHOSEN", "T.if_then_else(n > 0, T.if_then_else(i < 5, I[i], 0), 0)"))  # fmt: skip
+
+
 def test_legalize_negative_indices():
     @T.prim_func
     def main(A: T.Tensor((64,), "float32"), B: T.Tensor((4,), "float32"), n: T.int32):
