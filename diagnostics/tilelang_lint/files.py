@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilelang.cli.files import not_python
+from tilelang.cli.files import never_ends, not_python
 from tilelang.cli.files import read as read_file
 from tilelang_diagnostics import CompileError, Diagnostic, diagnose
 from tilelang_lint.folders import is_skipped
@@ -52,14 +51,5 @@ def _below(directory: str) -> Iterator[str]:
         directories[:] = sorted(d for d in directories if not is_skipped(d))
         for name in sorted(files):
             path = os.path.join(root, name)
-            if name.endswith(".py") and not _waits(path):
+            if name.endswith(".py") and not never_ends(Path(path)):
                 yield path
-
-
-def _waits(path: str) -> bool:
-    """Whether reading may never end: pipes, sockets and devices are no one's kernels."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False  # reading says what is wrong
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

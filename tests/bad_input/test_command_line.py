@@ -41,7 +41,7 @@ def test_numbers_that_are_none(
     [
         (("run", ""), 1, "error[TL103]: no file is named"),
         (("run", "::scale"), 1, "error[TL103]: no file is named"),
-        (("run", "/dev/zero"), 1, "error[TL103]: cannot read `/dev/zero`: it has more than 16 MiB"),
+        (("run", "/dev/zero"), 1, "error[TL103]: cannot read `/dev/zero`: it is no regular file"),
         (("run", "eager.py", "--set", "M=3,"), 1, "error[TL725]: an empty part of `M=3,` is not"),
         (("run", "eager.py"), 1, "error[TL716]: `M` and `N` of `scale` have no value"),
         (("run", "eager"), 1, "no such file\n  = help: did you mean `eager.py`?"),

@@ -69,6 +69,8 @@ def spare_what_is_read(
 
 def _functions(file: str) -> list[str]:
     """Names of the functions of a file that look like kernels: nothing is imported to complete."""
+    if not os.path.isfile(file):  # a pipe would keep the shell waiting
+        return []
     try:
         tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import stat
 import tokenize
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -155,6 +156,9 @@ def not_python(path: Path) -> Diagnostic | None:
 
 def read(path: Path) -> str:
     """The text of a file; TL103 or TL106."""
+    if never_ends(path):
+        _refuse("TL103", f"cannot read `{path}`: it is no regular file",
+                "name a file with Python text")  # fmt: skip
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
@@ -183,6 +187,15 @@ def read(path: Path) -> str:
     except (SyntaxError, LookupError, UnicodeError) as error:  # what each codec raises is its own
         _refuse("TL106", f"`{path}` is not text in its declared encoding: {error}",
                 "save it as UTF-8", Span(str(path), 1, 1, 1, 2))  # fmt: skip
+
+
+def never_ends(path: Path) -> bool:
+    """Whether opening or reading it may take for ever: pipes, sockets and devices."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False  # reading says what is wrong
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _defined_names(node: ast.stmt) -> Iterator[str]:

@@ -77,17 +77,17 @@ def internal_error(
 
 
 def save_reproducer(error: BaseException, what: str, files: Sequence[str]) -> Path | None:
-    """Write the report; None when there is nowhere to write to."""
-    text = "\n".join(_report(error, what, files))
-    name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    for folder in _folders():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{name}.txt"
-            path.write_text(text, encoding="utf-8")
-        except OSError:
-            continue
-        return path
+    """Write the report; None when it cannot be: whatever goes wrong here must not hide `error`."""
+    with suppress(Exception):
+        # Names of files may hold bytes that are no text.
+        data = "\n".join(_report(error, what, files)).encode("utf-8", "backslashreplace")
+        name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{hashlib.sha256(data).hexdigest()[:8]}"
+        for folder in _folders():
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                path = folder / f"{name}.txt"
+                path.write_bytes(data)
+                return path
     return None
 
 
@@ -95,9 +95,10 @@ def _report(error: BaseException, what: str, files: Sequence[str]) -> Iterator[s
     yield f"tilelang {VERSION}: internal error while {what}"
     yield f"command: {' '.join(sys.argv)}"
     yield f"python {platform.python_version()} on {platform.platform()}"
-    from tilelang.runtime.identity import tool_versions
+    with suppress(Exception):  # what failed may be what they need
+        from tilelang.runtime.identity import tool_versions
 
-    yield from tool_versions()
+        yield from tool_versions()
     yield ""
     yield "".join(traceback.format_exception(error))
     sources = SourceMap()
@@ -144,5 +145,8 @@ def _missing_dependency(error: BaseException) -> Diagnostic | None:
 
 
 def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
+    try:
+        text = str(error).strip()
+    except Exception:  # an exception of the user's, say
+        text = ""
     return text.splitlines()[0] if text else "no message"

@@ -335,7 +335,7 @@ class JITKernel:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file the user asked for; TL810 if it cannot be written."""
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))  # names of files may be no text
 
 
 def write_bytes(path: Path, data: bytes) -> None:

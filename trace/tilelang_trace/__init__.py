@@ -23,10 +23,10 @@ def load(path: str) -> Trace:
 
 def save_html(trace: Trace, path: str) -> None:
     """Write one self-contained page; raises OSError."""
+    from tilelang_trace.files import saved
     from tilelang_trace.html.page import page_of
 
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(page_of(trace))
+    saved(path, page_of(trace))
 
 
 def save_ir(trace: Trace, path: str, before: str | None = None) -> None:
@@ -34,11 +34,10 @@ def save_ir(trace: Trace, path: str, before: str | None = None) -> None:
 
     Raises OSError, ValueError where no pass is called so, and CompileError for IR without a form.
     """
+    from tilelang_trace.files import saved
     from tilelang_trace.stages import saved_before
 
-    text = saved_before(trace, before)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    saved(path, saved_before(trace, before))
 
 
 def resume(trace: Trace, path: str) -> Resumed:

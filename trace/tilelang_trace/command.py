@@ -6,8 +6,7 @@ import json
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tilelang_diagnostics import CompileError, Diagnostic, Severity, SourceMap
+from tilelang_trace.files import readable, saved, streamed
 from tilelang_trace.model import Trace
 from tilelang_trace.usage import check, check_for_target, check_for_trace, is_saved
 from tilelang_trace.wanted import Wanted
@@ -32,8 +32,10 @@ def run(wanted: Wanted) -> int:
     check(wanted)
     if wanted.reduced is not None:
         return _reduce(wanted)
-    if wanted.target is not None and "," in wanted.target:
-        return _several(wanted)
+    targets = _targets(wanted.target)
+    if len(targets) > 1:
+        return _several(wanted, targets)
+    wanted = replace(wanted, target=next(iter(targets), None))
     compared = None if wanted.compare is None else read(wanted.compare)
     edited = None if wanted.resume is None else _edited(wanted.resume)
     if edited is not None and wanted.target is None:
@@ -76,30 +78,45 @@ def _status(trace: Trace) -> int:
     return 1 if errors or trace.failure is not None else 0
 
 
-def _several(wanted: Wanted) -> int:
-    """Compare what a kernel becomes for several targets; the first error ends it."""
+def _targets(said: str | None) -> tuple[str, ...]:
+    """Those of `--target A,B`, each once, in their order; none where it was not said."""
+    if said is None:
+        return ()
+    return tuple(dict.fromkeys(target.strip() for target in said.split(",")))
+
+
+def _several(wanted: Wanted, targets: Sequence[str]) -> int:
+    """What a kernel becomes for each of several targets; the first error ends it.
+
+    They are compared, unless a question was asked that each has its own answer to.
+    """
     if any((wanted.output, wanted.html, wanted.opened, wanted.perfetto, wanted.reproducer,
             wanted.compare, wanted.ir, wanted.source, wanted.resume)):  # fmt: skip
         raise click.UsageError("files are written for one target at a time")
     from tilelang.cli.output import show
     from tilelang_trace.compare import comparison_text
 
-    assert wanted.target is not None
     traces = []
-    for target in wanted.target.split(","):
-        trace, error = _recorded(replace(wanted, target=target.strip()), code=True)
+    for target in targets:
+        trace, error = _recorded(replace(wanted, target=target), code=True)
         if error is not None:
             raise error
         traces.append(trace)
-    console = _console()
-    for other in traces[1:]:
-        _print(console, comparison_text(traces[0], other, wanted.context))
+    if wanted.pipeline or wanted.timed:
+        for number, trace in enumerate(traces):
+            print(end="\n" * (number > 0))
+            _show(wanted, trace, None)
+    else:
+        console = _console()
+        for other in traces[1:]:
+            _print(console, comparison_text(traces[0], other, wanted.context))
     for trace in traces:
         show(_errors(trace), SourceMap(dict(trace.sources)))
     return max(map(_status, traces))
 
 
 def _edited(path: Path) -> str:
+    readable(path)
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -145,6 +162,7 @@ def read(path: str) -> Trace:
     from tilelang_trace import load
     from tilelang_trace.ndjson import TraceFormatError
 
+    readable(path)
     try:
         return load(path)
     except OSError as error:
@@ -186,44 +204,14 @@ def _recorded(
     if wanted.output is None or not kept:
         return record(special, target, file, code=code or wanted.needs_code)
     # Written as it comes about: what a crash leaves is a trace up to it.
-    with _opened(wanted.output) as sink:
+    with streamed(wanted.output) as sink:
         return record(special, target, file, sink, code=wanted.needs_code)
-
-
-@contextmanager
-def _opened(output: str) -> Iterator[Callable[[str], object]]:
-    """Takes what is to be written, to the end; a usage error then says what was not."""
-    try:
-        file = sys.stdout if output == "-" else Path(output).open("w", encoding="utf-8")  # noqa: SIM115
-    except OSError as error:
-        raise click.UsageError(f"cannot write {output}: {error.strerror}") from None
-    failed: list[OSError] = []
-
-    def write(line: str) -> None:
-        if failed:
-            return  # the compilation, which this is called from, is not at fault
-        try:
-            file.write(line)
-            file.flush()
-        except OSError as error:
-            failed.append(error)
-
-    try:
-        yield write
-    finally:
-        if output != "-":
-            with suppress(OSError):
-                file.close()
-    if failed and output == "-":
-        raise failed[0]
-    if failed:
-        raise click.UsageError(f"cannot write {output}: {failed[0].strerror}")
 
 
 def _save(trace: Trace, output: str) -> None:
     from tilelang_trace.ndjson import dump
 
-    with _opened(output) as sink:
+    with streamed(output) as sink:
         for line in dump(trace):
             sink(line)
 
@@ -270,7 +258,7 @@ def _write_files(wanted: Wanted, trace: Trace, begun: Start | None = None) -> No
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        saved(path, text)
     except OSError as error:
         raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
     print(f"wrote {path}", file=sys.stderr)
@@ -318,7 +306,7 @@ def _keep_reproducer(trace: Trace, error: CompileError) -> None:
         folder = Path(options.CRASH_DIR.get() or cache_root() / "crashes")
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"replay-{trace.failure.step}-{digest(text)[:8]}.py"
-        path.write_text(text, encoding="utf-8")
+        saved(path, text)
     except (OSError, ValueError):
         return
     print(f"{trace.failure.step} failed; what it was given, and a replay, are in {path}",

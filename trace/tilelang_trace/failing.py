@@ -61,7 +61,7 @@ def _of_text(text: str, kernel: str, settings: Sequence[str], target: str | None
     folder = Path(tempfile.mkdtemp(prefix="tilelang-reduce-"))
     try:
         path = folder / "kernel.py"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
         return _failure(f"{path}{kernel}", settings, target)[0]
     except CompileError as error:
         return _first(error)[0]

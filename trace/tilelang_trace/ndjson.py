@@ -325,6 +325,6 @@ def _records(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         if not isinstance(record, dict):
             raise TraceFormatError(f"line {number} is not an object")
         if _HALF.search(line) is not None:
-            with _damage(number):  # half a character, which no file can be given
-                json.dumps(record, ensure_ascii=False).encode()
+            with _damage(number):  # half a character, but for a byte of a file name that is no text
+                json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
         yield record

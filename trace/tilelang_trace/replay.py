@@ -45,7 +45,7 @@ def unpack(program: str) -> tuple[Function, Target, CompileOptions]:
 
 def digest(text: str) -> str:
     """A short mark of a program's text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def write_reproducer(trace: Trace, name: str, start: Start | None = None) -> str:

@@ -107,7 +107,7 @@ def _new_file(folder: Path, kernel: str, target: str) -> tuple[Path, IO[str]]:
             number = next(_numbers)
         path = folder / f"{os.getpid()}-{number:04d}-{name}.ndjson"
         try:
-            return path, path.open("x", encoding="utf-8")
+            return path, path.open("x", encoding="utf-8", errors="backslashreplace")
         except FileExistsError:
             continue
 

@@ -160,7 +160,7 @@ def _check_names(wanted: Wanted, known: Iterable[str], inner: Sequence[str] | No
             continue
         if inner is None and "/" in name and name.partition("/")[0] in there:
             continue
-        _refuse(name, (*there, *(inner or ())))
+        _refuse(name, tuple(dict.fromkeys((*there, *(inner or ())))))
     begun = tuple(name for name in there if name != _FRONT_END)
     if wanted.start is not None and wanted.start not in begun:
         _refuse(wanted.start, begun)
