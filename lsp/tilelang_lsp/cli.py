@@ -7,6 +7,7 @@ import gc
 import logging
 from collections.abc import Sequence
 
+from tilelang_lsp.ending import leave_at_once, on_signals
 from tilelang_lsp.worker import LONGEST_LOOK_SECONDS, Worker
 
 _DESCRIPTION = """\
@@ -15,7 +16,7 @@ It speaks the Language Server Protocol on standard input and output; editors sta
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until the editor says exit; the result is the exit code."""
+    """Serve until the editor says exit, and end the process; the result of bad arguments."""
     try:
         arguments = _parser().parse_args(argv)
     except SystemExit as stop:  # argparse has printed why
@@ -27,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # pygls logs the whole text of every message at INFO, and answered cancellations as warnings.
     quiet = logging.WARNING if level <= logging.DEBUG else logging.ERROR
     logging.getLogger("pygls").setLevel(quiet)
+    on_signals(leave_at_once)
     worker, looker = Worker(), Worker(LONGEST_LOOK_SECONDS)
     # lsprotocol takes most of a second to import: the worker imports the compiler meanwhile.
     worker.start()
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # What is there now stays: looking through it would hold up an answer now and then.
         gc.collect()
         gc.freeze()
-        return serve(server)
+        serve(server)
     finally:
         worker.stop()
         looker.stop()

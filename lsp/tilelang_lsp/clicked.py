@@ -12,6 +12,7 @@ import dataclasses
 import io
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -56,7 +57,7 @@ def main() -> None:
     """Do what the command line asks for."""
     values = json.loads(sys.argv[1])
     asked = Asked(**{**values, "settings": tuple(values["settings"])})
-    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    threading.Thread(target=_end_with_the_server, args=(asked.folder,), daemon=True).start()
     lines = sys.stdout
     with redirect_stdout(sys.stderr):
         outcome = do(asked, lambda what: print(json.dumps({"now": what}), file=lines, flush=True))
@@ -214,10 +215,11 @@ def _renamed(asked: Asked, outcome: Outcome) -> Outcome:
     return dataclasses.replace(outcome, diagnostics=tuple(map(walk, outcome.diagnostics)))
 
 
-def _end_with_the_server() -> None:
+def _end_with_the_server(folder: str) -> None:
     # Not by `sys.stdin`: a thread that holds its lock when Python ends is a fatal error.
     while os.read(sys.stdin.fileno(), 4096):
         pass
+    shutil.rmtree(folder, ignore_errors=True)  # a server that was killed could not
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)

@@ -47,7 +47,8 @@ class ClosedFiles:
             return {}
         workspace = self._server.linked.workspace
         workspace.look_again()
-        paths = [p for p in workspace.with_language() if not workspace.is_open(p)]
+        all_of_them = await asyncio.to_thread(lambda: list(workspace.with_language()))
+        paths = [p for p in all_of_them if not workspace.is_open(p)]
         self._known = {p: self._known[p] for p in paths if p in self._known}
         found: dict[str, _Found] = {}
         for path in paths:

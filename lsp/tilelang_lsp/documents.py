@@ -330,6 +330,9 @@ class Documents:
                 found = await self.looker.look(
                     reading.text, document.path, kernel.name, kernel.span.line, options, lower
                 )
+            except WorkerStopped:
+                document.looked.set()
+                return
             except WorkerFailed as error:
                 log.warning("%s: %s: %s", document.path, kernel.name, error)
                 document.failed.add(digest[key])

@@ -55,12 +55,7 @@ def _register_start(server: TilelangServer) -> None:
 
     @server.feature(lsp.SHUTDOWN)
     async def shutdown(params: None) -> None:
-        server.closed_files.stop()
-        server.stop()
-        await server.runs.stop()
-        server.worker.stop()
-        if server.looker is not None:
-            server.looker.stop()
+        await server.end()
 
 
 def _register_documents(server: TilelangServer) -> None:

@@ -62,6 +62,12 @@ class Linked:
             log.exception("%s: its imports cannot be followed", path)
             return Imports()
 
+    def stop(self) -> None:
+        """Nobody waits for files any more."""
+        self._workspace.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+
     def watched(self) -> None:
         """The editor tells when a file changes."""
         self._workspace.rest = REST_WATCHED_SECONDS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from typing import Any
 from urllib.parse import unquote
@@ -114,6 +114,17 @@ class Protocol(LanguageServerProtocol):
             self._handle_response(number, result, error)
         except InvalidStateError:
             log.debug("the answer to %s comes too late", number)
+
+    def _run_generator(
+        self, future: Future[Any] | None, *, gen: Generator[Any, Any, Any],
+        result_future: Future[Any],
+    ) -> None:  # fmt: skip
+        """Go on with a built-in handler; one whose own handler was cancelled ends, too."""
+        if future is not None and future.cancelled():
+            gen.close()
+            result_future.cancel()
+        else:
+            super()._run_generator(future, gen=gen, result_future=result_future)
 
     def _send_handler_result(self, future: Future[Any], *, msg_id: int | str) -> None:
         """Answer a request; one that was refused is no failure of ours."""

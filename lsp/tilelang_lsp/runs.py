@@ -49,6 +49,7 @@ class Runs:
 
     running: dict[tuple[str, Key], asyncio.Task[Any]] = field(default_factory=dict)
     followed: set[asyncio.Task[Any]] = field(default_factory=set)
+    processes: set[asyncio.subprocess.Process] = field(default_factory=set)
     _folder: str | None = None
 
     @property
@@ -82,12 +83,18 @@ class Runs:
 
     async def stop(self) -> None:
         """End what runs, and remove what was written."""
-        for task in self.followed:
+        for task in list(self.followed):
             task.cancel()
         if self.followed:
             await asyncio.wait(self.followed, timeout=LONGEST_STOP_SECONDS)
             for _ in range(10):  # until their requests are answered: pygls forgets those first
                 await asyncio.sleep(0)
+        self.kill()
+
+    def kill(self) -> None:
+        """The same without waiting for who follows them."""
+        for process in list(self.processes):
+            _kill(process)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -183,6 +190,7 @@ async def _in_a_process(
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         cwd=Path(asked.file).parent, start_new_session=True, limit=LONGEST_LINE,
     )  # fmt: skip
+    server.runs.processes.add(process)
     said = asyncio.ensure_future(_log(server, process))
     outcome = None
     try:
@@ -199,6 +207,7 @@ async def _in_a_process(
         await process.wait()
     finally:
         _kill(process)
+        server.runs.processes.discard(process)
         await asyncio.shield(said)
     return outcome or Outcome(
         facts=(f"its process ended with status {process.returncode}",), failed=True

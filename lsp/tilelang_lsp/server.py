@@ -35,7 +35,7 @@ from tilelang_lsp.protocol import Protocol
 from tilelang_lsp.runs import Runs
 from tilelang_lsp.settings_check import client_problems, comment_findings, project_findings
 from tilelang_lsp.token_changes import KeptTokens
-from tilelang_lsp.worker import Worker, WorkerFailed
+from tilelang_lsp.worker import Worker, WorkerFailed, WorkerStopped
 
 log = logging.getLogger(__name__)
 
@@ -149,6 +149,8 @@ class TilelangServer(LanguageServer):
         if self._catalogue is None:
             try:
                 self._catalogue = await self.worker.catalogue()
+            except WorkerStopped:
+                return Catalogue()
             except WorkerFailed as error:
                 log.error("the catalogue cannot be read: %s", error)
                 return Catalogue()
@@ -308,12 +310,18 @@ class TilelangServer(LanguageServer):
         self._later.add(task)
         task.add_done_callback(self._later.discard)
 
-    def stop(self) -> None:
-        """Nobody waits for anything any more; the processes that work on it may end."""
+    async def end(self) -> None:
+        """Nobody waits for anything any more: all that works on it ends."""
+        self.closed_files.stop()
+        self.linked.stop()
         for task in self._later:
             task.cancel()
         for uri in list(self.documents.open_files):
             self.documents.close(uri)
+        await self.runs.stop()
+        self.worker.stop()
+        if self.looker is not None:
+            self.looker.stop()
 
     def folder_paths(self) -> list[str]:
         """The folders that are open."""

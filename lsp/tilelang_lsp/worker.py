@@ -45,6 +45,7 @@ IDLE_SECONDS = 0.5
 COLLECT_MORE_EVERY = 32
 log = logging.getLogger(__name__)
 _LENGTH = struct.Struct("<Q")
+_UNINTERRUPTED = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _SERVE = "from tilelang_lsp.worker import serve; serve()"
 
 
@@ -88,6 +89,8 @@ class Worker:
         """Import all that looking into a kernel needs, ahead of the first request."""
         try:
             await self._ask(("warm",))
+        except WorkerStopped:
+            pass
         except WorkerFailed as error:
             log.error("warming up: %s", error)
 
@@ -132,6 +135,12 @@ class Worker:
                 _end(self._process)
         self._thread.shutdown(wait=False, cancel_futures=True)
 
+    def kill(self) -> None:
+        """The same at once, whatever another thread is doing to the process."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
+
     async def _ask(self, request: tuple[Any, ...]) -> Any:
         if self._stopped:
             raise WorkerStopped
@@ -141,6 +150,8 @@ class Worker:
             # Shielded: a cancelled request must not leave its answer in the pipe for the next one.
             kind, value = await asyncio.shield(answer)
         except asyncio.CancelledError:
+            if self._stopped and answer.cancelled():
+                raise WorkerStopped from None
             answer.cancel()  # unless its turn has come already
             raise
         if kind == "failed":
@@ -185,7 +196,12 @@ class Worker:
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
                     # The server's own search path: the folder it was started in adds nothing.
-                    [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_SERVE}"],
+                    # An interrupt in a terminal is for the server, which ends this one.
+                    [
+                        sys.executable,
+                        "-c",
+                        f"{_UNINTERRUPTED}; sys.path[:] = {sys.path!r}; {_SERVE}",
+                    ],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                 )
@@ -237,6 +253,7 @@ def serve() -> None:
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # Whatever prints must not end up between two answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    threading.Thread(target=_end_with_the_server, args=(requests.fileno(),), daemon=True).start()
     from tilelang_lsp.analysis import Analyser
     from tilelang_lsp.catalogue import read_catalogue
 
@@ -269,10 +286,23 @@ def serve() -> None:
             payload = ("answer", answer)
         except Exception:
             answer, payload = None, ("failed", traceback.format_exc())
-        send(answers, payload)
+        try:
+            send(answers, payload)
+        except BrokenPipeError:
+            os._exit(0)  # nobody waits for it, nor for what the buffer still holds
         del request, answer, payload
         # Each reading leaves behind what refers to itself, and who types is never idle.
         gc.collect(1 if number % COLLECT_MORE_EVERY == 0 else 0)
+
+
+def _end_with_the_server(requests: int) -> None:
+    """End this process when nobody can ask it any more, also in the middle of an answer."""
+    if not hasattr(select, "poll"):
+        return  # then it ends with the answer
+    poll = select.poll()
+    poll.register(requests, 0)  # nothing but that the other end is closed
+    poll.poll()
+    os._exit(0)
 
 
 def _is_idle(requests: IO[bytes]) -> bool:

@@ -11,6 +11,7 @@ the files used last are kept, too. No user code runs.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
@@ -27,10 +28,12 @@ from tilelang_lsp.lexical import names_of, parse
 from tilelang_lsp.names import Names
 from tilelang_lsp.recovery import recover
 
+log = logging.getLogger(__name__)
 MOST_FILES = 5_000
 MOST_NAMES = 400  # files whose names are kept: about 90 KB for 100 lines
 LARGEST_FILE = 2_000_000  # that is parsed; larger ones are only searched for words
 MOST_FOLDERS = 20_000
+LONGEST_WALK_SECONDS = 10.0
 LANGUAGE = "tilelang"
 _WORD = re.compile(r"[^\W\d]\w*")
 _Stamp = tuple[int, int]
@@ -76,7 +79,13 @@ class Workspace:
         self._looked = 0.0
         self.looks = 0  # grows whenever the disk may be other than it was
         self._lock = threading.RLock()  # requests over many files run on a thread of their own
+        self._stopped = False
+        self._said = False  # that there are too many
         self.modules = ModuleFiles(folders, self.exists)
+
+    def stop(self) -> None:
+        """Nobody waits for an answer any more: what looks through files ends at the next one."""
+        self._stopped = True
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -185,11 +194,14 @@ class Workspace:
             found: dict[str, None] = {}
             self.complete = True
             for folder in self.folders:
-                for path in _python_files(folder):
+                for path in self._python_files(folder):
                     if path is None or len(found) == MOST_FILES:
                         self.complete = False
                         break
                     found[path] = None
+            if not (self.complete or self._stopped or self._said):
+                self._said = True
+                log.warning("too many files: %d of them are looked through", len(found))
             self._files = files = tuple(found)
             for gone in [p for p in list(self._known) if p not in found and p not in self._open]:
                 self._known.pop(gone, None)
@@ -198,11 +210,11 @@ class Workspace:
     def holding(self, words: Collection[str]) -> list[str]:
         """The files in which one of the words occurs."""
         wanted = {hash(w) for w in words}
-        return [p for p in self.files() if (k := self._read(p)) and not wanted.isdisjoint(k.words)]
+        return [p for p, k in self._all_known() if not wanted.isdisjoint(k.words)]
 
     def with_language(self) -> Iterator[str]:
         """The files that mention the language."""
-        return (p for p in self.files() if (k := self._read(p)) is not None and k.mentions)
+        return (p for p, k in self._all_known() if k.mentions)
 
     def symbols(self, query: str) -> tuple[Defined, ...]:
         """Definitions whose name holds the letters of `query` in order, the closest first."""
@@ -212,6 +224,22 @@ class Workspace:
             if _matches(wanted, d.name.lower())
         ]  # fmt: skip
         return tuple(sorted(found, key=lambda d: (len(d.name), d.name, d.span)))
+
+    def _all_known(self) -> Iterator[tuple[str, _Known]]:
+        for path in self.files():
+            known = None if self._stopped else self._read(path)
+            if known is not None:
+                yield path, known
+
+    def _python_files(self, folder: str) -> Iterator[str | None]:
+        """The Python files below a folder; None where it ends before all were seen."""
+        end = time.monotonic() + LONGEST_WALK_SECONDS
+        for number, (root, folders, files) in enumerate(os.walk(folder)):
+            if self._stopped or number == MOST_FOLDERS or time.monotonic() > end:
+                yield None
+                return
+            folders[:] = sorted(f for f in folders if not is_skipped(f))
+            yield from (os.path.join(root, name) for name in sorted(files) if name.endswith(".py"))
 
     def _text(self, path: str) -> str | None:
         found = self._open.get(path)
@@ -276,13 +304,3 @@ def _matches(wanted: str, name: str) -> bool:
         if position == 0:
             return False
     return True
-
-
-def _python_files(folder: str) -> Iterator[str | None]:
-    """The Python files below a folder; None where it ends because there are too many folders."""
-    for number, (root, folders, files) in enumerate(os.walk(folder)):
-        if number == MOST_FOLDERS:
-            yield None
-            return
-        folders[:] = sorted(f for f in folders if not is_skipped(f))
-        yield from (os.path.join(root, name) for name in sorted(files) if name.endswith(".py"))

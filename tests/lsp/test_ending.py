@@ -1,0 +1,178 @@
+"""How the server ends: soon, quietly, and with all that it started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lsp.asking import in_launch
+from tests.lsp.rpc_client import Client
+from tests.support.markers import kernel_text
+from tilelang_lsp import workspace
+from tilelang_lsp.worker import Worker
+from tilelang_lsp.workspace import Workspace
+
+SECONDS = 2.0
+SLOW = "import time\nopen('started', 'w').close()\ntime.sleep(60)\n"
+TEXT = SLOW + kernel_text(in_launch("T.clear(C)"))
+
+
+def _closed(client: Client) -> None:
+    assert client.process.stdin is not None
+    client.process.stdin.close()
+
+
+def _signal(number: int) -> Callable[[Client], None]:
+    return lambda client: client.process.send_signal(number)
+
+
+def _shut_down(client: Client) -> None:
+    client.request("shutdown", None)
+    client.notify("exit", None)
+
+
+WAYS = {
+    "interrupt": (_signal(signal.SIGINT), 130),
+    "terminate": (_signal(signal.SIGTERM), 143),
+    "end of input": (_closed, 0),
+    "exit alone": (lambda client: client.notify("exit", None), 1),
+    "in order": (_shut_down, 0),
+}
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _children(pid: int) -> Iterator[int]:
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            yield child
+            yield from _children(child)
+
+
+def _wait_for(path: Path) -> None:
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} does not come"
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes there")
+@pytest.mark.parametrize("way", WAYS)
+def test_it_ends_with_all_it_started(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends, status = WAYS[way]
+    temporary, file = tmp_path / "temporary", tmp_path / "k.py"
+    temporary.mkdir()
+    file.write_text(TEXT)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    client = Client(root=tmp_path)
+    client.open(file.as_uri(), TEXT)
+    client.diagnostics(file.as_uri(), 1)
+    command = {"command": "tilelang.server.compile", "arguments": [file.as_uri(), "main"]}
+    client.send("workspace/executeCommand", command)
+    _wait_for(tmp_path / "started")
+    assert list(temporary.glob("tilelang-lsp-*"))
+    started = list(_children(client.process.pid))
+    assert len(started) >= 3  # who reads, who looks, and the command
+    began = time.monotonic()
+    ends(client)
+    assert client.process.wait(20) == status
+    assert time.monotonic() - began < SECONDS
+    time.sleep(0.1)
+    assert not [pid for pid in started if _is_there(pid)]
+    assert client.log == []
+    assert not list(temporary.glob("tilelang-lsp-*"))
+
+
+@pytest.mark.parametrize("way", ["interrupt", "end of input"])
+def test_it_ends_while_it_starts(way: str) -> None:
+    client = Client(greets=False)
+    client.send("initialize", client.greeting)
+    client.notify("initialized", {})
+    ends, status = WAYS[way]
+    if way == "interrupt":  # not before Python has begun
+        client.wait(1)
+    ends(client)
+    assert client.process.wait(20) == status
+    assert client.log == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes cannot be watched there")
+def test_a_process_that_analyses_ends_when_nobody_asks(tmp_path: Path) -> None:
+    """Also in the middle of an answer, and without a word."""
+    worker = Worker()
+    worker.start()
+    process = worker._process
+    assert process is not None and process.stdin is not None
+    from tilelang_lsp.worker import send
+
+    send(process.stdin, ("warm",))
+    time.sleep(0.5)
+    process.stdin.close()
+    assert process.wait(20) == 0
+    worker.stop()
+
+
+def test_it_says_nothing_of_an_answer_that_nobody_reads() -> None:
+    code = f"import sys; sys.path[:] = {sys.path!r}; from tilelang_lsp.worker import serve; serve()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    from tilelang_lsp.worker import send
+
+    process.stdout.close()
+    send(process.stdin, ("catalogue",))
+    assert process.wait(60) == 0
+    assert process.stderr.read() == b""
+    process.stdin.close()
+
+
+def _endless(folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    number = 0
+    while True:
+        number += 1
+        time.sleep(0.001)
+        yield os.path.join(folder, str(number)), [], []
+
+
+def test_a_walk_ends_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.walk", _endless)
+    files = Workspace(["/"])
+    walk = threading.Thread(target=files.files, daemon=True)
+    walk.start()
+    time.sleep(0.05)
+    assert walk.is_alive()
+    files.stop()
+    walk.join(1)
+    assert not walk.is_alive()
+
+
+def test_a_walk_takes_so_long_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("os.walk", _endless)
+    monkeypatch.setattr(workspace, "LONGEST_WALK_SECONDS", 0.05)
+    files = Workspace(["/"])
+    for _ in range(2):
+        files.changed()
+        assert files.files() == ()
+        assert not files.complete
+    assert [r.message for r in caplog.records] == [
+        "too many files: 0 of them are looked through"
+    ]  # said once
