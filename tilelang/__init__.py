@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 # A checkout on a bare PYTHONPATH: the sibling packages live in folders of their own.
 if importlib.util.find_spec("tilelang_diagnostics") is None:
-    _root = Path(__file__).parent.parent
-    sys.path.extend(str(_root / folder) for folder in ("diagnostics", "trace", "lsp"))
+    _root = os.path.dirname(os.path.dirname(__file__))
+    sys.path.extend(os.path.join(_root, folder) for folder in ("diagnostics", "trace", "lsp"))
 
 from tilelang.version import VERSION as __version__
 

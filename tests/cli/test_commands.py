@@ -11,7 +11,8 @@ import click
 import pytest
 
 from tests.cli.conftest import Run
-from tilelang.cli import COMMANDS, dispatch
+from tilelang.cli import dispatch
+from tilelang.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tilelang.cli import main
 from tilelang.options import child_environment
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no such terminals")
@@ -42,6 +43,43 @@ def test_an_endless_import_is_told_of_and_can_be_interrupted(tmp_path: Path, lin
         process.kill()
     assert rest.strip() == f"interrupted while importing {file}, in line 3"
     assert (process.returncode, out) == (130, b"")
+
+
+INTERRUPT = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)"
+ATEXIT = f"""
+import atexit, sys
+from tilelang.cli import main
+atexit.register(lambda: exec({INTERRUPT!r}))
+sys.argv = ["tilelang", "--version"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("when", ["loading", "ended"])
+def test_it_can_be_interrupted_while_python_loads_it_and_after_its_end(
+    tmp_path: Path, when: str
+) -> None:
+    (tmp_path / "click.py").write_text(INTERRUPT)
+    code = ATEXIT if when == "ended" else "from tilelang.cli import main; main()"
+    more = str(tmp_path) if when == "loading" else ""
+    path = os.pathsep.join([more, *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, env=child_environment() | {"PYTHONPATH": path}, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_the_handler_of_a_caller_stays() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["--version"]) == 0
+    assert signal.getsignal(signal.SIGINT) is before
+    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert main(["--version"]) == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, ours)
 
 
 def _until_closed(terminal: int) -> str:

@@ -1,51 +1,49 @@
-"""The `tilelang` command: which subcommands there are, and how one is run.
-
-The table is all that is loaded until a subcommand is chosen. A row of a tool (`lint`, `lsp`,
-`trace`) names a module with `main(argv) -> int`; entry points of the group `tilelang.commands`,
-with the same signature, are looked at only for names that are not in the table.
+"""The `tilelang` command: where it begins and ends. `commands` lists its subcommands.
 
 Exit status: 0 fine, 1 diagnostics were reported, 2 the command was written wrongly, 3 the compiler
 itself failed (a reproducer is saved), 130 interrupted.
 
-click was chosen for its shell completion (bash, zsh, fish) and its error texts, at 40 ms to import.
+Whoever interrupts it reads one word, also while Python still loads it, or tidies up after it. So
+this file imports nothing that takes time; what is loaded then cannot be unwound, and ends at once.
 """
 
-from __future__ import annotations
-
+import os
+import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One subcommand: its name, its module, what it does, whether it parses its own arguments."""
-
-    name: str
-    module: str
-    help: str
-    is_tool: bool = False
-
-
-COMMANDS: Final[tuple[Row, ...]] = (
-    Row("run", "tilelang.cli.run", "Compile a kernel, run it on random inputs, check and time it."),
-    Row("compile", "tilelang.cli.compile", "Compile a kernel; show its source, IR or layouts."),
-    Row("inspect", "tilelang.cli.inspect", "Show what is in the machine code of a kernel."),
-    Row("lint", "tilelang_lint.cli", "Check kernel files without running them.", is_tool=True),
-    Row("trace", "tilelang_trace.cli", "Show what every pass did to a kernel.", is_tool=True),
-    Row("explain", "tilelang.cli.explain", "Show the page of a diagnostic code."),
-    Row("doctor", "tilelang.cli.doctor", "Show what is installed and how to get what is missing."),
-    Row("cache", "tilelang.cli.cache", "Show or clear the cache of compiled kernels."),
-    Row("lsp", "tilelang_lsp.cli", "Run the language server for an editor.", is_tool=True),
-    Row("completion", "tilelang.cli.completion", "Print the completion script of a shell."),
-)
-BY_NAME: Final = {row.name: row for row in COMMANDS}
-ENTRY_POINT_GROUP: Final = "tilelang.commands"
+INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: that of the process); returns the exit status."""
-    from tilelang.cli.dispatch import run_command
+    usual = _interrupts(_end)
+    try:
+        from tilelang.cli.dispatch import run_command
 
-    return run_command(list(sys.argv[1:] if argv is None else argv))
+        _interrupts(usual)
+        return run_command(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    finally:
+        # Of a process of its own all that is left is to end; a caller goes on as before.
+        _interrupts(_end if argv is None else usual)
+
+
+def _interrupts(handler: Any) -> Any:
+    """Who is told of Ctrl-C from now on; gives who was. Only Python's own handler is replaced: a
+    caller with another one knows what it does, and other threads are never told."""
+    now = signal.getsignal(signal.SIGINT)
+    if now in (signal.default_int_handler, _end):
+        try:
+            signal.signal(signal.SIGINT, handler)
+        except ValueError:  # not the main thread
+            return now
+    return now
+
+
+def _end(number: int, frame: object) -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)

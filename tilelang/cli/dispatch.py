@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from tilelang.cli import BY_NAME, COMMANDS, ENTRY_POINT_GROUP, Row
+from tilelang.cli.commands import BY_NAME, COMMANDS, ENTRY_POINT_GROUP, Row
 from tilelang.cli.pipes import PipeClosed, closed_pipes_told
 from tilelang.version import VERSION
 
