@@ -91,6 +91,9 @@ class TilelangServer(LanguageServer):
             if document is None or not self.notebooks.has_text(uri):
                 return answers.empty_answer(feature.method)
             converter = self.converter(document, uri)
+            if converter.cells is not None and uri not in converter.cells.uris:
+                # The cell was deleted meanwhile.
+                raise JsonRpcException(CHANGED, lsp.LSPErrorCodes.ContentModified.value)
             request = await self._request(document, converter, params)
             if feature.apart:
                 found = await asyncio.to_thread(feature.answer, request)

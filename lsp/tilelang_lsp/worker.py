@@ -9,6 +9,7 @@ pickles with a length before them, on the worker's standard input and output.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copyreg
 import dataclasses
 import gc
@@ -44,6 +45,7 @@ IDLE_SECONDS = 0.5
 # What survived one collection is looked at again after as many requests.
 COLLECT_MORE_EVERY = 32
 log = logging.getLogger(__name__)
+_WARM = ("warm",)
 _LENGTH = struct.Struct("<Q")
 _UNINTERRUPTED = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _SERVE = "from tilelang_lsp.worker import serve; serve()"
@@ -55,6 +57,10 @@ class WorkerFailed(Exception):
     def __init__(self, reason: str, after: float | None = None) -> None:
         super().__init__(reason)
         self.after = after
+
+
+class _Died(WorkerFailed):
+    """The process ended, and nobody here had ended it."""
 
 
 class WorkerStopped(WorkerFailed):
@@ -79,6 +85,7 @@ class Worker:
         self._alarm: _Alarm | None = None
         self._is_new = False
         self._memory = Memory()
+        self._warms = False
         self.killed = 0
 
     def start(self) -> None:
@@ -86,9 +93,13 @@ class Worker:
         self._running()
 
     async def warm(self) -> None:
-        """Import all that looking into a kernel needs, ahead of the first request."""
+        """Import all that looking into a kernel needs, ahead of the first request.
+
+        So does each process that comes after one that was ended.
+        """
+        self._warms = True
         try:
-            await self._ask(("warm",))
+            await self._ask(_WARM)
         except WorkerStopped:
             pass
         except WorkerFailed as error:
@@ -159,7 +170,21 @@ class Worker:
         return value
 
     def _exchange(self, request: tuple[Any, ...]) -> tuple[str, Any]:
-        """Send one request and wait for its answer, on the worker's thread."""
+        """Send one request and wait for its answer, on the worker's thread.
+
+        Of a process that died another one is asked: what ended it may have come from outside.
+        """
+        answer = self._exchange_once(request)
+        match answer:
+            case ("failed", _Died()):
+                answer = self._exchange_once(request)
+        match answer:
+            case ("failed", WorkerFailed()) if self._warms and request != _WARM:
+                with contextlib.suppress(RuntimeError):  # it was stopped
+                    self._thread.submit(self._exchange, _WARM)
+        return answer
+
+    def _exchange_once(self, request: tuple[Any, ...]) -> tuple[str, Any]:
         process = self._running()
         if process is None:
             return "failed", WorkerStopped()
@@ -183,7 +208,7 @@ class Worker:
                 return "failed", WorkerStopped()
             if alarm.rang:
                 return "failed", WorkerFailed("the analysis took too long", self._timeout)
-            return "failed", WorkerFailed(f"the analysis ended ({type(error).__name__})")
+            return "failed", _Died(f"the analysis ended ({type(error).__name__})")
         finally:
             self._alarm = None
             alarm.cancel()

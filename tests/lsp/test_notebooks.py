@@ -166,6 +166,23 @@ class Unread(Documents):
         pass
 
 
+def test_a_cell_that_is_deleted_while_it_is_asked_about(client: Pushed) -> None:
+    book = Book(client, "gone", {"a": IMPORTS, "b": WRONG})
+    for number in range(5):
+        text = {"document": {"uri": book.cell("b"), "version": 10 + number},
+                "changes": [{"text": f"{WRONG}# {number}\n"}]}  # fmt: skip
+        book.version += 1
+        client.notify("notebookDocument/didChange", {
+            "notebookDocument": {"uri": book.uri, "version": book.version},
+            "change": {"cells": {"textContent": [text]}}})  # fmt: skip
+        place = {"textDocument": {"uri": book.cell("b")}, "position": SPACE}
+        asked = client.send("textDocument/hover", place)
+        book.splice(1, 1, closed="b")
+        assert client.error(asked) == lsp.LSPErrorCodes.ContentModified.value
+        book.splice(1, 0, "b", {"b": WRONG})
+    assert not [line for line in client.log if "ERROR" in line]
+
+
 def whole_text(*cells: str) -> tuple[str, Notebooks]:
     documents = Unread(Worker(), lambda document: None, lambda: None)
     books = Notebooks(documents)

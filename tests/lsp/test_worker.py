@@ -52,6 +52,46 @@ def test_a_dead_process_fails_one_request_and_is_replaced(worker: Worker) -> Non
     asyncio.run(story())
 
 
+def test_a_request_whose_process_dies_is_asked_once_more(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def killed_during(number: int) -> None:
+        asked = asyncio.ensure_future(worker.analyse(TEXT, "k.py", Options()))
+        for _ in range(number):
+            before = worker._process
+            while worker._process is before or worker._process is None:
+                await asyncio.sleep(0.001)
+            worker._process.kill()
+        assert (await asked).head.diagnostics
+
+    asyncio.run(killed_during(1))
+    worker._process = None
+    with pytest.raises(WorkerFailed, match="ended"):
+        asyncio.run(killed_during(2))
+
+
+def test_a_new_process_is_warmed_like_the_first(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    exchange = worker._exchange_once
+    monkeypatch.setattr(worker, "_exchange_once", lambda r: (asked.append(r[0]), exchange(r))[1])
+
+    async def story() -> None:
+        await worker.warm()
+        monkeypatch.setattr(worker, "_timeout", -59.9)  # all that a new process may take: 0.1 s
+        assert worker._process is not None
+        worker._process.kill()
+        worker._process.wait()
+        with pytest.raises(WorkerFailed, match="took too long"):
+            await worker.look(SLOW, "k.py", "main", 5, Options(), True)
+        monkeypatch.setattr(worker, "_timeout", 20.0)
+        await worker.catalogue()
+
+    asyncio.run(story())
+    assert asked == ["warm", "look", "warm", "catalogue"]
+
+
 def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     # A timeout so short that the process is still starting.
     monkeypatch.setattr("tilelang_lsp.worker.LONGEST_START_SECONDS", 0.0)
