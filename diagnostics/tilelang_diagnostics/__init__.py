@@ -14,6 +14,7 @@ from tilelang_diagnostics.model import (
     Label,
     Severity,
     Span,
+    exit_status,
     has_errors,
 )
 from tilelang_diagnostics.pages import Example, Page, explain, explain_rich, page
@@ -44,6 +45,7 @@ __all__ = [
     "diagnose",
     "did_you_mean",
     "error_for",
+    "exit_status",
     "explain",
     "explain_rich",
     "failure",

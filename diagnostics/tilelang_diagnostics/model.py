@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Literal
 
 
 class Severity(Enum):
@@ -116,6 +117,18 @@ class Diagnostic:
     def __str__(self) -> str:
         where = f"{self.span}: " if self.span else ""
         return f"{where}{self.severity.value}[{self.code}]: {self.message}"
+
+
+def exit_status(
+    diagnostics: Iterable[Diagnostic], least: Severity = Severity.ERROR
+) -> Literal[0, 1, 3]:
+    """That of a command which found these: 3 for a fault of ours, 1 for one that is `least` or
+    worse, else 0."""
+    found = tuple(diagnostics)
+    if any(d.is_internal for d in found):
+        return 3
+    bad = tuple(Severity)[: tuple(Severity).index(least) + 1]
+    return 1 if any(d.severity in bad for d in found) else 0
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:

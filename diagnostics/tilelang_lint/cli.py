@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from tilelang.cli.arguments import set_option, target_option
-from tilelang_diagnostics import Diagnostic, Severity, SourceMap
+from tilelang_diagnostics import Diagnostic, Severity, SourceMap, exit_status
 from tilelang_lint.selection import selector_problem
 
 _NO_TARGET = "no target is given (--target, or `target` of [tool.tilelang])"
-EXIT_CLEAN, EXIT_FOUND, EXIT_INTERNAL = 0, 1, 3
 
 _EPILOG = """\b
 Exit status: 0 nothing found, or remarks only; 1 errors or warnings; 2 usage;
@@ -34,14 +33,6 @@ def main(argv: Sequence[str]) -> int:
     """Run the command; errors go to the `tilelang` command, which shows them."""
     status = command.main(list(argv), prog_name="tilelang lint", standalone_mode=False)
     return status if isinstance(status, int) else 0
-
-
-def exit_code(found: Sequence[Diagnostic]) -> int:
-    """The exit status for a set of findings."""
-    if any(d.is_internal for d in found):
-        return EXIT_INTERNAL
-    bad = (Severity.ERROR, Severity.WARNING)
-    return EXIT_FOUND if any(d.severity in bad for d in found) else EXIT_CLEAN
 
 
 def _selectors(
@@ -123,7 +114,7 @@ def command(
     _write(found, SourceMap(texts | projects.texts), len(names), form)
     if without_target and form == "text":
         sys.stderr.write(f"{_NO_TARGET}: what a target lacks was not checked\n")
-    return exit_code(found)
+    return exit_status(found, Severity.WARNING)
 
 
 def _values(settings: tuple[str, ...]) -> dict[str, Any]:

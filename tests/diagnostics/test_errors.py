@@ -16,6 +16,7 @@ from tilelang_diagnostics import (
     SourceMap,
     Span,
     error_for,
+    exit_status,
     raise_for,
 )
 
@@ -73,3 +74,20 @@ def test_raise_for() -> None:
     with pytest.raises(IndexError, match="what happened") as caught:
         raise_for([found("TL203")], SOURCES)
     assert isinstance(caught.value, CompileError)
+
+
+@pytest.mark.parametrize(
+    ("severities", "least", "status"),
+    [
+        ("", "error", 0), ("warning remark", "error", 0), ("remark error", "error", 1),
+        ("warning", "warning", 1), ("remark hint", "warning", 0), ("error internal", "error", 3),
+        ("internal", "warning", 3),
+    ],
+)  # fmt: skip
+def test_the_exit_status_of_what_was_found(severities: str, least: str, status: int) -> None:
+    found = [
+        Diagnostic("TL900" if s == "internal" else "TL204",
+                   Severity("error" if s == "internal" else s), "")
+        for s in severities.split()
+    ]  # fmt: skip
+    assert exit_status(found, Severity(least)) == status

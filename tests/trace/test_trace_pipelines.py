@@ -41,8 +41,7 @@ def test_a_pipeline_that_takes_effect() -> None:
         {"cp.async": 256}, {"cp.async": 256}, {"mma": 2048},
     ]  # fmt: skip
     assert any(
-        line.endswith("→ 6 × cp.async, 256 executed a thread")
-        for line in shown(trace_of("gemm", "sm_80"))
+        line.endswith("→ 6 × cp.async, 256 per thread") for line in shown(trace_of("gemm", "sm_80"))
     )
 
 
@@ -102,7 +101,7 @@ def test_decisions_say_why() -> None:
 def test_it_fits_a_screen() -> None:
     lines = shown(trace_of("attention", "sm_90a"))
     assert len(lines) <= 24 and max(map(len, lines)) <= 140
-    assert lines[2].endswith("takes effect  (static counts: instructions in machine code)")
+    assert lines[2].endswith("takes effect  (instructions as they stand in the machine code)")
 
 
 def test_without_machine_code_the_ir_is_counted() -> None:
@@ -159,7 +158,7 @@ def test_a_copy_written_as_a_loop_counts_on_its_own_line(
     assert main(["trace", str(file), "--target", "cuda:sm_80", "--pipeline"]) == 0
     line = next(x for x in capsys.readouterr().out.split("\n") if "loop.py:16" in x)
     assert line.strip().startswith("loop.py:16  B_s[i, j] = B[") and line.endswith(
-        "× cp.async, 64 executed a thread"
+        "× cp.async, 64 per thread"
     )
 
 

@@ -153,11 +153,11 @@ def _report(error: Exception, argv: list[str]) -> int:
     """Show what went wrong; 3 for our own faults, 1 for what is about the kernel or the machine."""
     # Imported here: `tilelang --help` has nothing to report.
     from tilelang.cli.output import show
-    from tilelang_diagnostics import CompileError
+    from tilelang_diagnostics import CompileError, exit_status
 
     if isinstance(error, CompileError):
         show(error.diagnostics, error.sources)
-        return 3 if any(d.is_internal for d in error.diagnostics) else 1
+        return exit_status(error.diagnostics) or 1
     from tilelang.runtime.crash import internal_error, out_of_memory
 
     if isinstance(error, MemoryError):

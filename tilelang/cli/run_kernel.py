@@ -37,8 +37,7 @@ from tilelang.runtime.kernel import JITKernel
 from tilelang.runtime.profiler import do_bench
 from tilelang.runtime.tensors import copy_of
 from tilelang.target import Resolved
-from tilelang_diagnostics import CompileError
-from tilelang_diagnostics.model import Severity
+from tilelang_diagnostics import CompileError, exit_status
 
 
 def run_kernel(
@@ -101,7 +100,7 @@ def run_json(
         if any(d.is_internal for d in error.diagnostics):
             raise  # a fault of ours has a status of its own
         outcome = replace(outcome, diagnostics=(*outcome.diagnostics, *error.diagnostics))
-    status = 1 if any(d.severity is Severity.ERROR for d in outcome.diagnostics) else 0
+    status = exit_status(outcome.diagnostics)
     print(outcome_json(kernel, emulator, outcome, status))
     return status
 

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tilelang_diagnostics import CompileError, Diagnostic, Severity, SourceMap
+from tilelang_diagnostics import CompileError, Diagnostic, SourceMap, exit_status
 from tilelang_trace.files import readable, saved, streamed
 from tilelang_trace.model import Trace
 from tilelang_trace.usage import check, check_for_target, check_for_trace, is_saved
@@ -67,15 +67,12 @@ def run(wanted: Wanted) -> int:
 
 
 def _errors(trace: Trace) -> tuple[Diagnostic, ...]:
-    return tuple(d for d in trace.remarks if d.severity is Severity.ERROR)
+    return tuple(d for d in trace.remarks if d.is_error)
 
 
 def _status(trace: Trace) -> int:
     """That of compiling the kernel: passes may refuse it and go on, to say more."""
-    errors = _errors(trace)
-    if any(d.is_internal for d in errors):
-        return 3
-    return 1 if errors or trace.failure is not None else 0
+    return exit_status(trace.remarks) or int(trace.failure is not None)
 
 
 def _targets(said: str | None) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from rich.text import Text
 
 from tilelang_trace.diff import Difference, difference
 from tilelang_trace.model import Resources, Step, Trace
+from tilelang_trace.plain import plain
 from tilelang_trace.structure import structure
-from tilelang_trace.terminal import STYLES, duration, plain
+from tilelang_trace.terminal import STYLES, duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,10 @@ class _Unknown(Exception):
     """What an expression is cannot be told."""
 
 
+class _TooLong(Exception):
+    """Counting takes too long."""
+
+
 def executed(step: Step, names_of: Callable[[str], Iterable[str]]) -> dict[Span, Counter[str]]:
     """By statement of Python, how many of each kind of instruction a thread executes; nothing of
     statements of which that is unknown. `names_of` reads a line of the program."""
@@ -46,7 +50,7 @@ def executed(step: Step, names_of: Callable[[str], Iterable[str]]) -> dict[Span,
     counter = _Counter(step.lines, names_of)
     try:
         counter.block(tree.body, {}, 1)
-    except _Unknown:  # it takes too long
+    except _TooLong:
         return {}
     return {span: n for span, n in counter.found.items() if span not in counter.unknown}
 
@@ -64,7 +68,7 @@ class _Counter:
         for stmt in body:
             self._visits += 1
             if self._visits > _MOST_VISITS:
-                raise _Unknown
+                raise _TooLong
             self._statement(stmt, known, times)
 
     def _statement(self, stmt: ast.stmt, known: dict[str, int], times: int) -> None:
@@ -124,17 +128,16 @@ class _Counter:
 
     def _branch(self, stmt: ast.If, known: dict[str, int], times: int) -> None:
         try:
-            taken = stmt.body if _value(stmt.test, known) else stmt.orelse
-            self.block(taken, known, times)
+            holds = _value(stmt.test, known)
         except _Unknown:
-            if self._visits > _MOST_VISITS:
-                raise
             names = {n.id for n in ast.walk(stmt.test) if isinstance(n, ast.Name)}
             if names and names <= self._threads:
                 for body in (stmt.body, stmt.orelse):
                     self.block(body, dict(known), times)
             else:
                 self._lose([*stmt.body, *stmt.orelse])
+            return
+        self.block(stmt.body if holds else stmt.orelse, known, times)
 
     def _bind(self, name: str, value: ast.expr, known: dict[str, int]) -> None:
         known.pop(name, None)

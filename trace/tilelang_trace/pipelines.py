@@ -24,7 +24,7 @@ from tilelang_trace.columns import opcode_of
 from tilelang_trace.executed import executed
 from tilelang_trace.loops import Found, Kind, pipelined_loops
 from tilelang_trace.model import Step, Trace
-from tilelang_trace.terminal import plain
+from tilelang_trace.plain import plain
 
 _ONE_STAGE: Final = "one stage was asked for: nothing is to be copied ahead"
 _UNDER: Final = "a condition decides about it: only statements of the loop itself are copied ahead"
@@ -174,7 +174,7 @@ def _counted(trace: Trace) -> tuple[dict[Span, Counter[str]], str]:
             opcode = opcode_of(line.text)
             if opcode is not None and line.span is not None:
                 found.setdefault(line.span, Counter()).update(of_sass(opcode))
-        return found, "machine code"
+        return found, "the machine code"
     if ptx is not None:
         for line in ptx.lines:
             if line.span is not None:
@@ -247,7 +247,7 @@ def _one(found: Pipeline) -> Iterator[Text]:
     yield Text.assemble(
         (f"pipeline over {plain(found.variable)} at {_at(found.span)} ", "bold"),
         (said[found.verdict], style[found.verdict]),
-        f"  (static counts: instructions in {found.seen_in})",
+        f"  (instructions as they stand in {found.seen_in})",
     )  # fmt: skip
     asked = str(found.asked) if found.asked else "as many as fit"
     tiles = ", ".join(f"{plain(name)} × {n}" for name, n in found.versions) or "no tile is kept"
@@ -274,7 +274,7 @@ def _statement(found: Statement, of_loop: str) -> Text:
     if found.holds:
         runs = dict(found.executed)
         became = ", ".join(
-            f"{n} × {name}" + (f", {runs[name]:,} executed a thread" if name in runs else "")
+            f"{n} × {name}" + (f", {runs[name]:,} per thread" if name in runs else "")
             for name, n in found.found
         )
         return Text.assemble(head, "  → ", (became, "green"))

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tilelang.options import CompileOptions
 from tilelang.program.stmt import Function
 from tilelang.target import Target, parse_target
-from tilelang_diagnostics import CompileError
+from tilelang_diagnostics import CompileError, exit_status
 from tilelang_trace.model import Step, Trace
+from tilelang_trace.plain import plain
 
 if TYPE_CHECKING:
     from tilelang.compiler import Start
@@ -63,7 +64,7 @@ def write_reproducer(trace: Trace, name: str, start: Start | None = None) -> str
         f"    {trace.program[n : n + 88]!r}" for n in range(0, len(trace.program), 88)
     )
     text = _ir(trace, name, start)
-    shown = "\n".join(f"#   {line}" for line in _plain(given).splitlines())
+    shown = "\n".join(f"#   {line}" for line in plain(given).splitlines())
     return _FILE.format(
         title=_one_line(f"{trace.kernel} for {trace.target}, from {name} on{why}"),
         version=_one_line(trace.version), input=_quoted(text) if text else shown, program=program,
@@ -79,7 +80,7 @@ def _ir(trace: Trace, name: str, start: Start | None) -> str:
         text = saved_before(trace, name, start)
     except Exception:  # a program of another version, or of nobody; IR without a form
         return ""
-    return text if _plain(text) == text else ""
+    return text if plain(text) == text else ""
 
 
 def _quoted(text: str) -> str:
@@ -175,7 +176,7 @@ def _shown(trace: Trace, name: str) -> None:
 
 def _status(error: CompileError, show: Any) -> int:
     show(error.diagnostics, error.sources)
-    return 3 if any(d.is_internal for d in error.diagnostics) else 1
+    return exit_status(error.diagnostics) or 1
 
 
 def _from(trace: Trace, name: str) -> Trace:
@@ -186,13 +187,8 @@ def _from(trace: Trace, name: str) -> Trace:
     return replace(trace, steps=trace.steps[max(position - 1, 0) :])
 
 
-def _plain(text: str) -> str:
-    """Text without control characters, which a terminal would act upon."""
-    return "".join(c if c == "\n" or c.isprintable() else repr(c)[1:-1] for c in text)
-
-
 def _one_line(text: str) -> str:
-    return " ".join(_plain(text).split()).replace('"""', "'''").replace("\\", "/")
+    return " ".join(plain(text).split()).replace('"""', "'''").replace("\\", "/")
 
 
 def names_of(trace: Trace) -> Sequence[str]:

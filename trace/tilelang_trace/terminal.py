@@ -26,6 +26,7 @@ from tilelang_diagnostics import SourceMap, Span
 from tilelang_trace.did import decisions_in_short
 from tilelang_trace.diff import QUIET, Difference, Row, difference
 from tilelang_trace.model import Decision, Step, Trace
+from tilelang_trace.plain import plain
 from tilelang_trace.structure import Fate
 
 STYLES: Final = {
@@ -34,7 +35,6 @@ STYLES: Final = {
 }  # fmt: skip
 _WORDS: Final = {"-": "bold reverse red", "+": "bold reverse green", "~": "bold reverse yellow"}
 _TOLD: Final[tuple[Fate, ...]] = ("dedented", "indented", "moved", "renamed")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def print_trace(
@@ -172,7 +172,7 @@ def _row(row: Row, grep: re.Pattern[str] | None) -> Text:
     if grep is not None and row.sign not in QUIET:
         for found in grep.finditer(row.line.text):
             text.stylize("bold underline", found.start() + 2, found.end() + 2)
-    if _CONTROL.search(text.plain):
+    if plain(text.plain) != text.plain:
         return Text(plain(text.plain), STYLES[row.sign])
     return text
 
@@ -210,11 +210,6 @@ def _summary(trace: Trace) -> Text:
     if slowest is not None and slowest.seconds:
         text += f"; the slowest was {plain(slowest.name)} with {duration(slowest.seconds)}"
     return Text(text, "bold")
-
-
-def plain(text: str) -> str:
-    """Text in which nothing moves a terminal's cursor, rings its bell or turns its direction."""
-    return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}", text)
 
 
 def duration(seconds: float) -> str:

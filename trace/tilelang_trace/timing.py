@@ -18,7 +18,8 @@ from typing import Any, Final
 from rich.text import Text
 
 from tilelang_trace.model import Inner, Part, Step, Trace
-from tilelang_trace.terminal import duration, plain
+from tilelang_trace.plain import plain
+from tilelang_trace.terminal import duration
 
 _BAR: Final = 30
 _THREAD: Final = 1

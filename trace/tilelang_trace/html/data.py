@@ -155,7 +155,7 @@ def _step(earlier: tuple[int, Step] | None, step: Step, tables: _Tables) -> Json
         "name": step.name, "depth": step.name.count("/"), "phase": step.phase,
         "seconds": step.seconds, "reason": step.reason,
         "resident": step.resident, "attempt": step.attempt,
-        "document": tables.document(step.lines, "python"), "did": decisions_in_short(step),
+        "document": tables.document(step.lines, "python"), "decided": decisions_in_short(step),
         "decisions": [
             {"kind": d.kind, "text": d.text, "why": d.why, "said": d.said,
              "span": tables.span(d.span),

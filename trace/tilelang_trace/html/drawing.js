@@ -4,7 +4,7 @@ const drawing = {
   at: 0,
   zoom: 1,
 
-  // Those of the page, in its order: [layout, natural width and height of its picture].
+  // The layouts of the page that have one, in its order.
   all: trace.layouts.filter((found) => found.drawing),
 
   open(layout) {

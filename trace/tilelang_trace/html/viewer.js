@@ -133,7 +133,7 @@ const app = {
         "data-pass": step.id, onclick: () => this.open({ pass: n, view: this.state.view === "columns" ? "columns" : "diff" }),
       }, make("span", { class: "mark", "aria-hidden": "true" }, step.rows ? "●" : "○"),
         make("span", { class: "name", title: step.depth ? step.name : null }, step.name.split("/").pop()), make("span", { class: "time" }, duration(step.seconds)),
-        make("span", { class: "what", title: step.did || null }, [found && search.hits ? `${found} hits` : "", step.did, step.rows ? step.summary || "places changed" : ""].filter(Boolean).join(" · ")), bar)));
+        make("span", { class: "what", title: step.decided || null }, [found && search.hits ? `${found} hits` : "", step.decided, step.rows ? step.summary || "places changed" : ""].filter(Boolean).join(" · ")), bar)));
     });
     if (trace.failure) nodes.push(make("li", {}, make("button", { type: "button", class: "pass failed", onclick: () => this.open({ view: "summary" }) },
       make("span", { class: "mark" }, "✗"), make("span", { class: "name" }, trace.failure.step), make("span", {}, ""),
@@ -149,7 +149,7 @@ const app = {
     for (let n = this.state.pass + by; n >= 0 && n < trace.steps.length; n += by) {
       if (this.isListed(trace.steps[n])) {
         this.open({ pass: n });
-        this.say([trace.steps[n].name, trace.steps[n].did, trace.steps[n].summary || "no change"].filter(Boolean).join(", "));
+        this.say([trace.steps[n].name, trace.steps[n].decided, trace.steps[n].summary || "no change"].filter(Boolean).join(", "));
         return;
       }
     }

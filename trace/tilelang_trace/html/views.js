@@ -17,7 +17,7 @@ function button(text, title, action, pressed) {
 
 function stepBar(step, extra) {
   const changes = step.rows ? step.summary || "places in Python changed" : "no change";
-  const counts = step.did ? `${step.did} · ${changes}` : changes;
+  const counts = step.decided ? `${step.decided} · ${changes}` : changes;
   return make("div", { class: "bar2" },
     make("strong", {}, step.name), make("span", {}, duration(step.seconds)), make("span", { class: "counts", title: counts }, counts),
     make("span", { class: "reason", title: step.reason }, step.reason), ...extra);
