@@ -59,6 +59,33 @@ def test_the_text() -> None:
     assert row.split() == ["registers", "a", "thread", "64", "80", "+25%"]
 
 
+def test_times_are_told_where_they_are_asked_for_and_as_one_measurement() -> None:
+    first, second = trace("x", "x", "x"), trace("x", "x", "x")
+    assert not [t for t in comparison_text(first, second) if "time" in t.plain]
+    (row,) = [t.plain for t in comparison_text(first, second, timed=True) if "time" in t.plain]
+    assert "%" not in row and row.endswith("one measurement each")
+    assert list(comparison_text(replace(first, resources=()), replace(second, resources=())))
+
+
+@pytest.mark.parametrize(
+    ("counts", "others", "names"),
+    [
+        ({"ld.global": 4, "ld.global.nc": 4}, {"ld.global": 6, "ld.global.nc": 6}, ["ld.global"]),
+        ({"ld.global": 4, "ld.global.nc": 4}, {"ld.global": 4}, ["ld.global", "ld.global.nc"]),
+        ({"ld.global": 4, "ld.global.plain": 4}, {"ld.global": 4, "ld.global.plain": 4},
+         ["ld.global"]),
+    ],
+)  # fmt: skip
+def test_the_same_loads_are_counted_once(
+    counts: dict[str, int], others: dict[str, int], names: list[str]
+) -> None:
+    first, second = (
+        replace(trace("x", "x", "x"), resources=(Resources("f", 1, 2, 3, 4, 5, None, pairs),))
+        for pairs in (tuple(counts.items()), tuple(others.items()))
+    )
+    assert [c.what for c in compare(first, second).costs if "." in c.what] == names
+
+
 def test_different_kernels() -> None:
     other = replace(trace("x", "x", "x"), kernel="g")
     lines = [t.plain for t in comparison_text(trace("x", "x", "x"), other)]

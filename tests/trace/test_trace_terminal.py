@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from tilelang_diagnostics import Span
+from tilelang_trace.html.data import page_data
 from tilelang_trace.model import Decision, Failure, Line, Step, Trace
 from tilelang_trace.terminal import duration, print_trace, trace_text
 
@@ -111,3 +112,16 @@ def test_brackets_in_kernels_are_no_markup() -> None:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_header_counts_as_the_page_does() -> None:
+    lines = ("a = T.alloc(1)", "b = T.alloc(2)", "c")
+    place = [Span("k.py", n, 1, n, 9) for n in (1, 2, 3)]
+    steps = (
+        Step("one", tuple(map(Line, lines, place))),
+        Step("two", tuple(map(Line, [x.replace(")", ", layout)") for x in lines], place))),
+    )
+    trace = Trace("f", "k.py", "cpu", steps)
+    (header,) = [x for x in shown(trace) if x.startswith("── two")]
+    assert page_data(trace)["steps"][1]["summary"] == "2 changed"
+    assert header == "── two · 0.0 ms · 2 changed"

@@ -267,7 +267,9 @@ def _show(wanted: Wanted, trace: Trace, compared: Trace | None) -> None:
         from tilelang_trace.compare import comparison_text
 
         called = (f"saved in {wanted.compare}", f"of {wanted.kernel}")
-        _print(console, comparison_text(compared, trace, wanted.context, called=called))
+        _print(console, comparison_text(
+            compared, trace, wanted.context, called=called, timed=wanted.timed
+        ))  # fmt: skip
     elif wanted.pipeline:
         from tilelang_trace.pipelines import pipeline_text
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Final
 
 from rich.text import Text
 
@@ -17,6 +18,8 @@ from tilelang_trace.model import Resources, Step, Trace
 from tilelang_trace.plain import plain
 from tilelang_trace.structure import structure
 from tilelang_trace.terminal import STYLES, duration
+
+_LOADS: Final = "ld.global"  # which counts are given of by kind as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Cost:
     what: str
     first: float
     second: float
-    unit: str = ""
+    is_time: bool = False  # seconds, each measured once
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ def compare(first: Trace, second: Trace) -> Comparison:
 
 
 def _costs(first: Trace, second: Trace) -> Iterator[Cost]:
-    yield Cost("time of all passes", first.seconds, second.seconds, "s")
+    yield Cost("time of all passes", first.seconds, second.seconds, is_time=True)
     theirs = list(second.resources)
     for number, used in enumerate(first.resources):
         other = next((x for x in theirs if x.kernel == used.kernel),
@@ -93,16 +96,19 @@ def _resource_costs(a: Resources, b: Resources, named: bool) -> Iterator[Cost]:
         yield Cost(f"{start}blocks at once", a.blocks, b.blocks)
     counts, others = dict(a.counts), dict(b.counts)
     for name in dict.fromkeys((*counts, *others)):
-        if ".b" not in name:
-            yield Cost(f"{start}{name}", counts.get(name, 0), others.get(name, 0))
+        both = counts.get(name, 0), others.get(name, 0)
+        whole = _LOADS if name.startswith(f"{_LOADS}.") else ""
+        if ".b" not in name and (not whole or both != (counts.get(whole, 0), others.get(whole, 0))):
+            yield Cost(f"{start}{name}", *both)
 
 
 def comparison_text(
     first: Trace, second: Trace, context: int = 3, source: bool = False,
-    called: tuple[str, str] = ("", ""),
+    called: tuple[str, str] = ("", ""), timed: bool = False,
 ) -> Iterator[Text]:  # fmt: skip
     """Which pass first differs, how, and what it cost. `source`: how generated source differs is
-    shown too where the programs do. `called` says which trace is which."""
+    shown too where the programs do. `called` says which trace is which. `timed`: with the time of
+    all passes, which differs from one run of the same compilation to the next."""
     found = compare(first, second)
     for number, trace, name in zip((1, 2), (first, second), called, strict=True):
         yield Text(f"{number}: {_title(trace)}{plain(name and f', {name}')}", "bold")
@@ -125,9 +131,11 @@ def comparison_text(
     if source or parted is None:
         yield from _source_changes(first, second, context)
     yield Text()
-    width = max(len(c.what) for c in found.costs)
-    yield Text(f"{'':{width}}  {'1':>12} {'2':>12}", "dim")
-    for cost in found.costs:
+    costs = [c for c in found.costs if timed or not c.is_time]
+    width = max((len(c.what) for c in costs), default=0)
+    if costs:
+        yield Text(f"{'':{width}}  {'1':>12} {'2':>12}", "dim")
+    for cost in costs:
         yield _cost(cost, width)
     if any(used.counts for used in (*first.resources, *second.resources)):
         yield Text("instructions as they stand in the machine code, however often a loop runs them",
@@ -163,10 +171,10 @@ def _changes(changes: Difference) -> Iterator[Text]:
 
 
 def _cost(cost: Cost, width: int) -> Text:
-    if cost.unit == "s":
+    if cost.is_time:
         a, b = duration(cost.first), duration(cost.second)
-    else:
-        a, b = f"{cost.first:,.0f}", f"{cost.second:,.0f}"
+        return Text(f"{plain(cost.what):{width}}  {a:>12} {b:>12}  one measurement each")
+    a, b = f"{cost.first:,.0f}", f"{cost.second:,.0f}"
     change = ""
     if cost.first != cost.second and cost.first:
         change = f"{100 * (cost.second - cost.first) / cost.first:+.0f}%"

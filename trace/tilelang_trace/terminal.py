@@ -27,14 +27,12 @@ from tilelang_trace.did import decisions_in_short
 from tilelang_trace.diff import QUIET, Difference, Row, difference
 from tilelang_trace.model import Decision, Step, Trace
 from tilelang_trace.plain import plain
-from tilelang_trace.structure import Fate
 
 STYLES: Final = {
     " ": "", "-": "red", "+": "green", "<": "magenta", ">": "cyan", "~": "yellow", "⇤": "dim",
     "⇥": "dim", "·": "italic",
 }  # fmt: skip
 _WORDS: Final = {"-": "bold reverse red", "+": "bold reverse green", "~": "bold reverse yellow"}
-_TOLD: Final[tuple[Fate, ...]] = ("dedented", "indented", "moved", "renamed")
 
 
 def print_trace(
@@ -116,18 +114,11 @@ def _title(trace: Trace) -> Text:
 
 def _header(step: Step, changes: Difference) -> Text:
     decided = decisions_in_short(step)
-    counts = f"+{changes.added} −{changes.removed}" if changes else "no change"
-    found = changes.structure
-    said = [f"{n} {word}" for word in _TOLD if found and (n := found.count(word))]
-    if found is not None and found.renames:
-        pairs = [f"{plain(a)} → {plain(b)}" for a, b in found.renames[:2]]
-        more = len(found.renames) - len(pairs)
-        said.append(", ".join(pairs) + (f" and {more} more" if more else ""))
-    more_text = f" · {', '.join(said)}" if said else ""
+    became = changes.structure.summary() if changes and changes.structure else "no change"
     return Text.assemble(
         ("── ", "dim"), (plain(step.name), "bold" if changes else "dim"),
         f" · {duration(step.seconds)} · ", (f"{plain(decided)} · " if decided else "", "bold"),
-        f"{counts}{more_text}", (f"  {plain(step.reason)}", "dim italic"),
+        plain(became), (f"  {plain(step.reason)}", "dim italic"),
     )  # fmt: skip
 
 
