@@ -27,6 +27,7 @@ from tilelang.passes.legalize_negative_indices import legalize_negative_indices
 from tilelang.passes.lower_async_copies import lower_async_copies
 from tilelang.passes.lower_gpu_ops import lower_gpu_ops
 from tilelang.passes.lower_tile_ops import lower_tile_ops
+from tilelang.passes.name_indices import name_indices
 from tilelang.passes.note_deeper_pipelines import note_deeper_pipelines
 from tilelang.passes.pipeline_loops import pipeline_loops
 from tilelang.passes.place_versions import place_versions
@@ -90,6 +91,12 @@ PIPELINE: tuple[Pass, ...] = (
         gives=_set("legal indices"),
     ),
     Pass(
+        name_indices,
+        "while copies are whole, and before pipelines move them: what they need comes along",
+        gives=_set("named indices"),
+        when=_is_gpu,
+    ),
+    Pass(
         cpu_threads,
         "while tile operations are whole: those the block does together stay outside the loops",
         needs=_set("legal indices"),
@@ -126,7 +133,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         pipeline_loops,
         "while copies are whole, and once they know their layouts: copied ones keep them",
-        needs=_set("layouts"),
+        needs=_set("layouts", "named indices"),
         gives=_set("pipelined"),
         when=_is_gpu,
     ),

@@ -9,6 +9,7 @@ from tilelang.passes.context import PassContext
 from tilelang.passes.guard_bounds import guard_bounds
 from tilelang.passes.legalize_negative_indices import legalize_negative_indices
 from tilelang.passes.lower_tile_ops import lower_tile_ops
+from tilelang.passes.name_indices import name_indices
 from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
 from tilelang.passes.unswitch_guards import unswitch_guards
@@ -126,6 +127,22 @@ def test_an_index_that_cannot_be_read_accesses_nothing():
                 B[I[i]] = A[i]
             B[i] = T.if_then_else(CHOSEN >= 0 and CHOSEN < 50, A[CHOSEN], 0.0)
     """.replace("CHOSEN", "T.if_then_else(n > 0, T.if_then_else(i < 5, I[i], 0), 0)"))  # fmt: skip
+
+
+def test_an_index_that_a_copy_reads_gets_a_name():
+    @T.prim_func
+    def main(A: T.Tensor((50, 64), "float16"), I: T.Tensor((5,), "int32")):
+        with T.Kernel(5, threads=64) as bx:
+            S = T.alloc_shared((2, 64), "float16")
+            T.copy(A[I[bx] + I[bx] * 2, 0], S[0, :])
+            T.copy(S[1, :], A[bx, :])
+
+    check_pass(main, name_indices, "legalize_negative_indices", """
+        S = T.alloc_shared((2, 64), 'float16')
+        I_at = I[bx]
+        T.copy(A[I_at + I_at * 2, 0:64], S[0, 0:64])
+        T.copy(S[1, 0:64], A[bx, 0:64])
+    """)  # fmt: skip
 
 
 def test_legalize_negative_indices():

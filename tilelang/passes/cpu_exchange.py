@@ -113,8 +113,8 @@ class Exchanger:
         lane = build.cast(tirx.FloorMod(t, _int(WARP), span), "uint32", span)
         bit = tirx.LShift(build.load(given, [t], span), lane, span)
         here = tirx.LShift(one, lane, span)
-        voted = tirx.BitwiseOr(build.load(votes, [warp]), bit)
-        there = tirx.BitwiseOr(build.load(present, [warp]), here)
+        voted = tirx.BitwiseOr(build.load(votes, [warp], span), bit, span)
+        there = tirx.BitwiseOr(build.load(present, [warp], span), here, span)
         body = build.seq(
             [build.store(votes, [warp], voted, span), build.store(present, [warp], there, span)]
         )
@@ -137,7 +137,7 @@ class Exchanger:
         given = self._buffer("voted", "int32", self.threads, span)
         count = self._buffer("count", "int32", 1, span)
         t = tirx.Var("t", "int32", span)
-        total = tirx.Add(build.load(count, [_int(0)]), build.load(given, [t]), span)
+        total = tirx.Add(build.load(count, [_int(0)], span), build.load(given, [t], span), span)
         settle = [
             build.store(count, [_int(0)], _int(0), span),
             build.loop(
@@ -166,7 +166,9 @@ class Exchanger:
         folded = self._buffer("folded", dtype, segments, span)
         t = tirx.Var("t", "int32", span)
         segment = [tirx.FloorDiv(t, _int(width), span)]
-        update = combine(kind, build.load(folded, segment), build.load(given, [t]), span)
+        update = combine(
+            kind, build.load(folded, segment, span), build.load(given, [t], span), span
+        )
         settle = [
             self._fill(folded, segments, identity(kind, dtype, span), span),
             build.loop(
@@ -191,7 +193,7 @@ class Exchanger:
         bit = tirx.LShift(build.const(1, "uint32", span), build.cast(lane, "uint32", span), span)
         step = tirx.IfThenElse(
             same,
-            build.store(peers, [t], tirx.BitwiseOr(build.load(peers, [t]), bit, span), span),
+            build.store(peers, [t], tirx.BitwiseOr(build.load(peers, [t], span), bit, span), span),
             None, span,
         )  # fmt: skip
         lanes = tirx.Min(
