@@ -308,6 +308,49 @@ def test_reducing_alone() -> None:
         reduce_text("a = 1", needs)
 
 
+REDUCED = """
+import math
+import numpy as np
+
+SIZE = 64
+
+
+def inputs(a, b, scale=np.pi):
+    # tilelang: set N=4
+    rng = np.random.default_rng(SIZE)
+    math.log(scale)
+    return rng.random(a)
+"""
+
+
+def test_what_is_left_has_what_it_needs() -> None:
+    from tilelang_trace.reduce import reduce_text
+
+    found = reduce_text(REDUCED, lambda text: "rng = " in text and "# tilelang: set N=4" in text)
+    assert found.text == (
+        "# tilelang: set N=4\nimport numpy as np\nSIZE = 64\n\ndef inputs():\n"
+        "    rng = np.random.default_rng(SIZE)\n"
+    )
+
+
+def test_large_pieces_go_first() -> None:
+    from tilelang_trace.reduce import reduce_text
+
+    many = "".join(f"def f{n}(x):\n    y = x\n    return y\n" for n in range(200))
+    found = reduce_text(f"{many}a = 1\n{many}", lambda x: "a = 1" in x)
+    assert (found.text, found.attempts < 40) == ("a = 1\n", True)
+
+
+def test_nothing_is_said_of_the_copies(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "import sys\nprint(__file__, file=sys.stderr)\n"
+    wrong = KERNEL.replace("T.copy(s, C", "T.copy(nothing, C")
+    kernel.write_text(said + wrong)
+    out = kernel.with_name("small.py")
+    assert main(["trace", str(kernel), "--target", "cpu", "--reduce", str(out)]) == 0
+    told = capsys.readouterr().err
+    assert str(kernel) in told and "tilelang-reduce" not in told
+
+
 def test_without_a_compiler_the_source_is_the_last_column(
     kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Final
@@ -37,12 +37,12 @@ def reduce_file(kernel: str, settings: Sequence[str], target: str | None) -> tup
         resolve(target)
     file, separator, name = kernel.partition("::")
     text = _in_utf8(read(Path(file)))
-    wanted, told = _failure(kernel, settings, target)
-    if not wanted:
+    told = _failure(kernel, settings, target)
+    if not told:
         raise click.UsageError(f"{kernel} compiles: there is nothing to reduce")
 
     def fails(smaller: str) -> bool:
-        return _of_text(smaller, separator + name, settings, target) == wanted
+        return _about(_of_text(smaller, separator + name, settings, target)) == _about(told)
 
     try:
         return reduce_text(text, fails), told
@@ -57,38 +57,43 @@ def _in_utf8(text: str) -> str:
 
 
 def _of_text(text: str, kernel: str, settings: Sequence[str], target: str | None) -> str:
-    """The first code the kernel of a file is refused with; "" if it compiles."""
+    """What the kernel of a file is refused with first; "" if it compiles."""
     folder = Path(tempfile.mkdtemp(prefix="tilelang-reduce-"))
     try:
         path = folder / "kernel.py"
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
-        return _failure(f"{path}{kernel}", settings, target)[0]
+        with redirect_stderr(StringIO()):  # what is said of a copy is said of no file
+            return _failure(f"{path}{kernel}", settings, target)
     except CompileError as error:
-        return _first(error)[0]
+        return _first(error)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _failure(kernel: str, settings: Sequence[str], target: str | None) -> tuple[str, str]:
+def _about(told: str) -> tuple[str, str]:
+    """The code of a diagnostic and the first name in it: the rest, such as sizes, may change."""
+    code, _, message = told.partition(": ")
+    return code, message.partition("`")[2].partition("`")[0]
+
+
+def _failure(kernel: str, settings: Sequence[str], target: str | None) -> str:
     """The first code a kernel is refused with and what that says; "" if it compiles. Raises
     CompileError for what is not the kernel's fault."""
     try:
         with redirect_stdout(StringIO()):
             _compile(kernel, settings, target)
     except CompileError as error:
-        code, told = _first(error)
-        if code in _NOT_THE_KERNEL:
+        if error.diagnostics[0].code in _NOT_THE_KERNEL:
             raise
-        return code, told
+        return _first(error)
     except Exception as error:  # of the file itself, when it is traced
-        name = type(error).__name__
-        return name, f"{name}: {error}"
-    return "", ""
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
-def _first(error: CompileError) -> tuple[str, str]:
+def _first(error: CompileError) -> str:
     found = error.diagnostics[0]
-    return found.code, f"{found.code}: {found.message}"
+    return f"{found.code}: {found.message}"
 
 
 def _compile(kernel: str, settings: Sequence[str], target: str | None) -> None:
