@@ -265,7 +265,7 @@ def _parse_text(text: str) -> Target:
 def _parse_mapping(value: Mapping[str, Any]) -> Target:
     unknown = sorted(set(value) - {"kind", "arch", "mcpu", "code", "host", "keys", "tag"})
     if "kind" not in value or unknown:
-        what = f"key {unknown[0]!r}" if unknown else "no key 'kind'"
+        what = "no key 'kind'" if "kind" not in value else f"an unknown key {unknown[0]!r}"
         _refuse("TL403", f"a target dict with {what}", 'write {"kind": "cuda", "arch": "sm_90a"}')
     kind = str(value["kind"])
     arch = str(value.get("arch", ""))

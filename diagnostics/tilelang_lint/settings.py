@@ -8,8 +8,8 @@
     [tool.tilelang.lint]
     ignore = ["TL6", "bank-conflicts"]
 
-The command line or the editor comes before the file, and that before the project. What is wrong
-counts as not given; `settings_check.py` says so.
+The command line comes before the file, that before the editor, and that before the project. What is
+wrong counts as not given; `settings_check.py` says so.
 """
 
 from __future__ import annotations

@@ -129,9 +129,14 @@ def selector_problems(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterat
             yield Problem((*path, key), f"`{key}` is no list of codes, names or groups")
             continue
         for word in words:
-            said = selector_problem(word.strip()) if isinstance(word, str) else f"{word!r} no code"
+            said = selector_problem(word.strip()) if isinstance(word, str) else _no_word(word)
             if said is not None and word != "":
                 yield Problem((*path, key), said)
+
+
+def _no_word(value: object) -> str:
+    shown = "null" if value is None else repr(value)
+    return f"{shown} is no code, name or group, but each is a text"
 
 
 def target_problems(path: tuple[str, ...], value: object) -> Iterator[Problem]:

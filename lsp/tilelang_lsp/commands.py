@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +15,18 @@ from lsprotocol import types as lsp
 
 from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.settings_check import target_problems
 from tilelang_lsp.clicked import Asked
 from tilelang_lsp.describe_budget import assumed_page, budget_page
 from tilelang_lsp.documents import Document
 from tilelang_lsp.features.code_lenses import COMPILE, EMULATE, SET, SHOW, TARGET, TRACE
 from tilelang_lsp.features.suppressions import AHEAD
 from tilelang_lsp.insights import Key, keys_of
+from tilelang_lsp.lexical import parse
 from tilelang_lsp.model import NOMINAL, Insight, Kernel
 from tilelang_lsp.options import Options
-from tilelang_lsp.runs import run, say, show_file
+from tilelang_lsp.runs import run, say, show_file, show_place
+from tilelang_lsp.set_comments import can_hold, sets_of, split
 from tilelang_lsp.smaller import advice, smaller_sizes
 from tilelang_lsp.texts import readable
 
@@ -68,12 +71,12 @@ def register(server: TilelangServer) -> None:
             return False
         document, _, kernel, insight = found
         if not given:
-            origins = dict.fromkeys(origin for _, _, origin in insight.assumed) if insight else {}
-            given_by = " and ".join(origins)
-            text = f"the values of `{kernel.name}` are given by {given_by}: change them there"
-            say(server, text if origins else "there is no value to set", lsp.MessageType.Info)
-            return False
+            return await _to_values(server, document, kernel, insight)
         values = _filled(given, insight)
+        refused = value_problem(given, values)
+        if refused:
+            say(server, refused, lsp.MessageType.Warning)
+            return False
         edit = specialising_edit(document.text, kernel, document, values)
         return await _apply(server, document, edit, "assume values")
 
@@ -82,13 +85,13 @@ def register(server: TilelangServer) -> None:
         if found is None:
             return False
         document = found[0]
-        if server.client.get("target"):
-            text = "the target is in the settings of the editor, which count before the file's"
-            say(server, text, lsp.MessageType.Info)
-            return False
         given = arguments[3] if len(arguments) > 3 else None
         target = given if isinstance(given, str) else await _chosen_target(server, document)
         if not target:
+            return False
+        refused = target_problem(target)
+        if refused:
+            say(server, refused, lsp.MessageType.Warning)
             return False
         return await _apply(server, document, target_edit(document, target), f"target {target}")
 
@@ -205,7 +208,7 @@ def specialising_edit(
     above = lines[line - 2] if line >= 2 else ""
     comment = _COMMENT.match(above)
     if comment is not None:
-        pairs = [p.split("=", 1) for p in comment["values"].split(",") if "=" in p]
+        pairs = [p.split("=", 1) for p in split(comment["values"]) if "=" in p]
         merged = {**{p[0].strip(): p[1].strip() for p in pairs}, **values}
         new = f"{comment['lead']}{_pairs(merged)}"
         return Span(document.path, line - 1, 1, line - 1, len(above) + 1), new
@@ -222,13 +225,52 @@ def _filled(given: dict[str, Any], insight: Insight | None) -> dict[str, str]:
     """Names without a value get the one assumed, or one to start from."""
     known = {name: value for name, value, _ in insight.assumed} if insight is not None else {}
     return {
-        name: _text(value) if str(value) else known.get(name, SUGGESTED)
-        for name, value in given.items() if str(name).isidentifier()
+        name: str(value) if str(value) else known.get(name, SUGGESTED)
+        for name, value in given.items()
     }  # fmt: skip
 
 
-def _text(value: Any) -> str:
-    return str(value)
+def value_problem(given: Mapping[Any, Any], values: Mapping[str, str]) -> str:
+    """Why values cannot be written into a comment; empty where they can."""
+    for name in given:
+        if not str(name).isidentifier():
+            return f"{str(name)!r} is no name of a value"
+    for name, value in values.items():
+        if not can_hold(value):
+            return (
+                f"{value!r} cannot be the value of `{name}` in a comment: it is written in one "
+                "line, with a quote or bracket closed and a comma only in those"
+            )
+    return ""
+
+
+def target_problem(target: str) -> str:
+    """Why a target cannot be written into a comment; empty where it can."""
+    wrong = [p.message for p in target_problems(("target",), target)]
+    if not target.isprintable():
+        wrong = [f"{target!r} is no target"]
+    return wrong[0] if wrong else ""
+
+
+async def _to_values(
+    server: TilelangServer, document: Document, kernel: Kernel, insight: Insight | None
+) -> bool:
+    """Lead to the comment that gives the values of a kernel; else say what does."""
+    assumed = insight.assumed if insight is not None else ()
+    names = {name for name, *_ in (*assumed, *kernel.values)}
+    tree, owner = parse(document.text), kernel.owner or kernel.name
+    said = () if tree is None else sets_of(document.text, tree, document.path)
+    own = [s for s in said if s.name in names and s.owner in ("", owner)]
+    for found in sorted(own, key=lambda s: s.owner != owner)[:1]:
+        if await show_place(server, server.converter(document).location(found.comment)):
+            return True
+        text = f"`{kernel.name}`: line {found.place.line} says `{found.name}={found.value}`"
+        say(server, text, lsp.MessageType.Info)
+        return False
+    given_by = " and ".join(dict.fromkeys(origin for *_, origin in assumed)) or "the file"
+    text = f"the values of `{kernel.name}` are given by {given_by}: change them there"
+    say(server, text if names else "there is no value to set", lsp.MessageType.Info)
+    return False
 
 
 def _meant(server: TilelangServer, arguments: Sequence[Any]) -> _Meant | None:

@@ -76,7 +76,9 @@ def assumed_line(
     if known:
         shown = ", ".join(f"{name} = {value}" for name, value, _ in known[:ASSUMED])
         more = f" and {len(known) - ASSUMED} more" if len(known) > ASSUMED else ""
-        parts.append(f"assumes {shown}{more}")
+        origins = [*dict.fromkeys(origin for *_, origin in known if origin)]
+        given_by = f" ({' and '.join(origins)})" if 0 < len(origins) < 3 else ""
+        parts.append(f"assumes {shown}{more}{given_by}")
     if left:
         parts.append(f"open: {', '.join(left)}")
     if nominal and insight is not None and (known or insight.budgets):

@@ -1,7 +1,8 @@
 """What is a file read with: values, targets, the project's own, and what is shown of it?
 
-In this order: the editor's settings, a comment of the file, `[tool.tilelang]` of the project.
-Values in comments are read by the front end.
+In this order: the editor's settings, a comment of the file, `[tool.tilelang]` of the project; but
+the target that a file names for itself counts before all others. Values in comments are read by the
+front end.
 
     # tilelang: target cuda:sm_90a
     # tilelang: hints types, layouts
@@ -41,7 +42,7 @@ class Options:
 
 def options_from(client: Mapping[str, Any], project: Mapping[str, Any], text: str) -> Options:
     """What the editor, the file and the project say together; what is malformed says nothing."""
-    asked = asked_by(client).over(asked_by_file(text)).over(asked_by_project(project))
+    asked = asked_by_file(text).over(asked_by(client)).over(asked_by_project(project))
     options = Options(
         table(client.get("values")), asked.targets, values_of(project.get("set")),
         select=asked.select, ignore=asked.ignore,

@@ -295,15 +295,26 @@ async def _show(
 
 async def show_file(server: TilelangServer, path: Path) -> bool:
     """Have the editor open a file, pages in a browser; False where it cannot."""
+    shown = lsp.ShowDocumentParams(
+        uri_of(str(path)), external=path.suffix == ".html", take_focus=True
+    )
+    return await _shown(server, shown)
+
+
+async def show_place(server: TilelangServer, place: lsp.Location) -> bool:
+    """Have the editor go to a place; False where it cannot."""
+    shown = lsp.ShowDocumentParams(place.uri, take_focus=True, selection=place.range)
+    return await _shown(server, shown)
+
+
+async def _shown(server: TilelangServer, shown: lsp.ShowDocumentParams) -> bool:
     window = server.client_capabilities.window
     if not (window and window.show_document and window.show_document.support):
         return False
-    uri = uri_of(str(path))
-    shown = lsp.ShowDocumentParams(uri, external=path.suffix == ".html", take_focus=True)
     try:
         return (await server.window_show_document_async(shown)).success
     except Exception:
-        log.exception("the editor does not show %s", path)
+        log.exception("the editor does not show %s", shown.uri)
         return False
 
 

@@ -21,7 +21,8 @@ from tilelang_lsp.workspace import Workspace
     [
         ({}, {}, "", ()),
         ({"target": "cuda:sm_90a"}, {"target": "cpu"}, "# tilelang: target cuda:sm_80",
-         ("cuda:sm_90a",)),
+         ("cuda:sm_80",)),
+        ({"target": "cuda:sm_90a"}, {"target": "cpu"}, "", ("cuda:sm_90a",)),
         ({}, {"target": "cpu"}, "# tilelang: target cuda:sm_80", ("cuda:sm_80",)),
         ({}, {"target": "cpu"}, "", ("cpu",)),
         ({}, {"targets": ["cuda:sm_90a", "cuda:sm_80"]}, "", ("cuda:sm_90a", "cuda:sm_80")),

@@ -241,7 +241,10 @@ def test_a_lens_names_what_was_assumed_and_what_is_open() -> None:
                 s = T.alloc_shared((block,), "int8")
         return main
     """
-    assert lenses(text)[1] == "assumes block = 64; open: depth; as on cuda:sm_80: no target is set"
+    assert lenses(text)[1] == (
+        "assumes block = 64 (a comment in the file); open: depth; "
+        "as on cuda:sm_80: no target is set"
+    )
 
 
 @pytest.mark.parametrize(

@@ -425,11 +425,60 @@ def test_the_target_is_changed(client: Watching, tmp_path: Path) -> None:
     assert client.do("target", uri) is False
 
 
-def test_the_target_of_the_settings_counts_first(tmp_path: Path) -> None:
+def test_the_target_of_a_file_counts_before_that_of_the_settings(tmp_path: Path) -> None:
     with Watching({"target": "cuda:sm_80"}, capabilities=pulling()) as client:
         uri = client.saved(tmp_path, "set", ADD)
-        assert client.do("target", uri, "cpu") is False
-        assert client.edits == [] and len(client.messages) == 1
+        assert client.do("target", uri, "cuda:sm_90a")
+        (change,) = client.edits[-1]["changes"][uri]
+        text = change["newText"] + Path(uri.removeprefix("file://")).read_text()
+        client.replace(uri, text, 2)
+        client.until(uri, "deep", 2)
+        lenses = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+        assert "target cuda:sm_90a" in [x["command"]["title"] for x in lenses]
+
+
+def test_a_click_on_values_of_a_comment_leads_there(client: Watching, tmp_path: Path) -> None:
+    uri = client.saved(tmp_path, "commented", OPEN.replace("@", "# tilelang: set N=512\n@", 1))
+    lenses = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    titles = [x["command"]["title"] for x in lenses]
+    assert any(t.startswith("assumes N = 512 (a comment in the file)") for t in titles)
+    assert client.do("set", uri)
+    (shown,) = client.shown
+    line = line_of(uri, "# tilelang")
+    assert shown["uri"] == uri and shown["selection"]["start"] == {"line": line, "character": 0}
+    assert client.messages == []
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("set", {"N": "1\nimport os"}, "cannot be the value of `N`"),
+        ("set", {"N": "1\r2"}, "cannot be the value"),
+        ("set", {"N": "\x1b[0m"}, "cannot be the value"),
+        ("set", {"N": "1, M=2"}, "cannot be the value"),
+        ("set", {"N": "(1"}, "cannot be the value"),
+        ("set", {"N": "'"}, "cannot be the value"),
+        ("set", {"N\n": "1"}, "is no name"),
+        ("target", "cuda:sm_80\nimport os", "is no target"),
+        ("target", "toaster", "toaster"),
+    ],
+)
+def test_what_a_comment_cannot_hold_is_refused(
+    client: Watching, tmp_path: Path, name: str, given: Any, said: str
+) -> None:
+    uri = client.saved(tmp_path, "refused", OPEN)
+    assert client.do(name, uri, given) is False
+    assert client.edits == []
+    (message,) = client.messages
+    assert said in message
+
+
+def test_what_is_set_already_stays(client: Watching, tmp_path: Path) -> None:
+    text = OPEN.replace("@", "# tilelang: set dims=(1, 2), note='a,b'\n@", 1)
+    uri = client.saved(tmp_path, "merged", text)
+    assert client.do("set", uri, {"N": "[3, 4]"})
+    (change,) = client.edits[0]["changes"][uri]
+    assert change["newText"] == "# tilelang: set dims=(1, 2), note='a,b', N=[3, 4]"
 
 
 def test_nothing_went_wrong(client: Client) -> None:

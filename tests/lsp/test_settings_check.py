@@ -110,6 +110,10 @@ def test_right_comments(comment: str) -> None:
         ({"inlayHints": "no"}, "`inlayHints` is no table"),
         ({"diagnosticMode": "all"}, "openFilesOnly"),
         ({"trusted": "no"}, "counts as false"),
+        ({"target": {"a": None}}, "a target dict with no key 'kind'"),
+        ({"target": {"kind": "cuda", "a": None}}, "a target dict with an unknown key 'a'"),
+        ({"select": [None]}, "null is no code, name or group, but each is a text"),
+        ({"ignore": [7]}, "7 is no code, name or group"),
         ({"targett": "cpu"}, "did you mean `target`?"),
     ],
 )

@@ -46,7 +46,7 @@ def test_every_target_reads_back() -> None:
         ("cudda:sm_90a", "TL403", "there is no target 'cudda'; did you mean `cuda`?"),
         (7, "TL403", "7 is not a target"),
         ({"arch": "sm_90"}, "TL403", "a target dict with no key 'kind'"),
-        ({"kind": "cuda", "archh": "sm_90"}, "TL403", "a target dict with key 'archh'"),
+        ({"kind": "cuda", "archh": "sm_90"}, "TL403", "a target dict with an unknown key 'archh'"),
         ("cuda", "TL404", "target 'cuda' names no architecture"),
         ("cuda:sm90a", "TL404", "cuda has no architecture 'sm90a'; did you mean `sm_90a`?"),
         ("cuda:90", "TL404", "cuda has no architecture '90'; did you mean `cuda:sm_90`?"),
