@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from dataclasses import dataclass
 
@@ -135,6 +136,12 @@ def in_subscript(text: str, line: int, column: int) -> bool:
     return bool(brackets) and brackets[-1].opener == "[" and bool(brackets[-1].name)
 
 
+def in_parentheses(text: str, line: int, column: int) -> bool:
+    """Whether a part of a value is written at a position, not an argument: `f((a, |`."""
+    brackets = _scan(text, line, column).brackets
+    return bool(brackets) and not (brackets[-1].opener == "(" and brackets[-1].name)
+
+
 def string_at(text: str, line: int, column: int) -> OpenString | None:
     """The string a position is in; None outside strings, and in those of several lines."""
     scan = _scan(text, line, column)
@@ -228,7 +235,9 @@ def _called(before: str) -> str:
     match = re.search(
         r"(?P<define>\b(?:def|class)\s+)?(?P<name>(?:[^\W\d]\w*\.)*[^\W\d]\w*)\s*$", before
     )
-    return "" if match is None or match["define"] else match["name"]
+    if match is None or match["define"] or keyword.iskeyword(match["name"]):
+        return ""
+    return match["name"]
 
 
 def _append(brackets: list[_Bracket], text: str) -> None:

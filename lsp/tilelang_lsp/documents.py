@@ -27,6 +27,7 @@ from tilelang_lsp.options import Options
 from tilelang_lsp.texts import readable
 from tilelang_lsp.unanswered import not_analysed, of_an_analysis
 from tilelang_lsp.worker import WorkerFailed, WorkerStopped
+from tilelang_lsp.workspace import mentions_language
 
 log = logging.getLogger(__name__)
 
@@ -240,7 +241,7 @@ class Documents:
 
     def _miss(self, document: Document, error: WorkerFailed) -> None:
         """A text was not analysed: that is said until the next one is."""
-        if not document.dirty and "tilelang" in document.text:
+        if not document.dirty and mentions_language(document.text):
             missed = not_analysed(document.path, error)
             document.findings = (missed, *of_an_analysis(document.findings))
             self.publish(document)

@@ -193,16 +193,6 @@ class Analysis:
         found = [s for s in self.symbols if s.at(line, column)]
         return found[0] if found else None
 
-    def functions_around(self, line: int) -> tuple[str, ...]:
-        """Names of the functions whose text holds a line, outermost first."""
-        return tuple(
-            node.name
-            for top in self.outline
-            for node in top.walk()
-            if node.kind in ("kernel", "function", "macro")
-            and node.whole.line <= line <= node.whole.end_line
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

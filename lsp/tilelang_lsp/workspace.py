@@ -258,7 +258,7 @@ class Workspace:
                 self._known.pop(path, None)
                 return None
             words = array("q", {hash(w) for w in _WORD.findall(text)})
-            known = self._known[path] = _Known(version, words, LANGUAGE in text)
+            known = self._known[path] = _Known(version, words, mentions_language(text))
         return known
 
     def _definitions(self, path: str) -> tuple[Defined, ...]:
@@ -269,6 +269,11 @@ class Workspace:
             names = self.names(path)
             known.defined = () if names is None else tuple(definitions(names))
         return known.defined
+
+
+def mentions_language(text: str) -> bool:
+    """Whether a text may hold a kernel; the front end asks the same first."""
+    return LANGUAGE in text
 
 
 def read_names(path: str, text: str) -> Names | None:

@@ -51,6 +51,13 @@ def test_no_keywords_where_a_value_is_written() -> None:
     assert not any(label.endswith("=") for label in labels(in_launch("T.copy(A, dst=$0)")))
 
 
+@pytest.mark.parametrize("value", ["(n, $0", "[n, $0", "(n + ($0", "{n: $0", "(n in ($0"])
+def test_no_keywords_in_a_part_of_a_value(value: str) -> None:
+    found = labels(in_launch(f"s = T.alloc_shared({value}"), analysed=in_launch("T.clear(C)"))
+    assert not any(label.endswith("=") for label in found)
+    assert {"n", "bx"} <= set(found)
+
+
 def test_local_names_that_are_bound_above() -> None:
     text = in_launch("""
         s = T.alloc_shared((32, 64), "float16")
@@ -97,6 +104,8 @@ def test_the_aliases_of_the_last_good_text_serve() -> None:
         ("C[$0", ["bx", "n"]),
         ("C[0, bx + $0", ["bx", "n"]),
         ("T.copy(A, C[$0", ["bx", "n"]),
+        ("s = T.alloc_shared((n, $0", ["bx", "n"]),
+        ("s = T.alloc_shared([$0", ["bx", "n"]),
         ("T.copy(A[0, 0], $0", []),
     ],
 )

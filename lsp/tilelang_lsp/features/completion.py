@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.cursor import OpenCall, call_at, in_subscript, typing_at
+from tilelang_lsp.cursor import OpenCall, call_at, in_parentheses, in_subscript, typing_at
 from tilelang_lsp.features.argument_values import (
     LAYOUTS,
     POLICIES,
@@ -50,8 +50,10 @@ def complete(request: Request) -> tuple[Completion, ...]:
         return tuple(_entry(e, ("meta",), "tilelang.", ("jit",)) for e in package)
     if typing.root:
         return (*_members(request, typing.root), *members_of(request, typing.root))
-    asks = call is not None and not in_subscript(request.text, request.line, request.column)
-    keywords = tuple(_keywords(request, call)) if asks and call and not call.keyword else ()
+    place = request.text, request.line, request.column
+    asks = call is not None and not in_subscript(*place)
+    names_one = asks and call and not call.keyword and not in_parentheses(*place)
+    keywords = tuple(_keywords(request, call)) if names_one and call else ()
     values = tuple(_values(request, call)) if asks and call else ()
     patterns = tuple(_snippets(request)) if call is None else ()
     names = tuple(_names(request, call))
@@ -175,8 +177,9 @@ def _keywords(request: Request, call: OpenCall) -> Iterator[Completion]:
 def _names(request: Request, call: OpenCall | None) -> Iterator[Completion]:
     """Names bound above the cursor in the functions around it, what fits the argument first."""
     around = functions_around(request)
-    indexed = in_subscript(request.text, request.line, request.column)
-    fits = counts if indexed else wants(request, call)
+    place = request.text, request.line, request.column
+    counted = in_subscript(*place) or (call is not None and in_parentheses(*place))
+    fits = counts if counted else wants(request, call)
     seen: set[str] = set()
     for symbol in reversed(request.analysis.symbols):
         visible = symbol.function in around and symbol.span.line < request.line

@@ -9,7 +9,7 @@ from tilelang_lsp.crossing import Crossing, Meaning, ModuleFile
 from tilelang_lsp.declared import Declared, declaration
 from tilelang_lsp.features.base import Request
 from tilelang_lsp.features.navigation import crossing
-from tilelang_lsp.model import Entry
+from tilelang_lsp.model import MODULE, Entry
 
 
 def called(request: Request, name: str) -> Entry | None:
@@ -49,4 +49,4 @@ def functions_around(request: Request) -> tuple[str, ...]:
         if node.kind in ("kernel", "function", "macro") and node.whole.line <= request.line
         and (request.line <= node.whole.end_line or goes_on(node.whole))
     ]  # fmt: skip
-    return ("<module>", *found)
+    return (MODULE, *found)

@@ -18,6 +18,7 @@ from tilelang_lsp.features.functions import functions_around
 from tilelang_lsp.features.more_fixes import span_of
 from tilelang_lsp.features.padding import PAD, padding
 from tilelang_lsp.features.wanted_buffers import scope_of
+from tilelang_lsp.model import MODULE
 from tilelang_lsp.recovery import recover
 
 REWRITE, EXTRACT = "refactor.rewrite", "refactor.extract"
@@ -233,7 +234,7 @@ def _names_from_outside(
         if first <= symbol.span.line <= last:
             if any(u.line > last for u in symbol.uses):
                 return None
-        elif inside and symbol.function != "<module>" and symbol.kind != "function":
+        elif inside and symbol.function != MODULE and symbol.kind != "function":
             found[symbol.name] = None
     return list(found)
 
