@@ -98,10 +98,71 @@ def test_what_would_be_renamed() -> None:
 
 @pytest.mark.parametrize(
     ("new", "says"),
-    [("1x", "is no name"), ("for", "is no name"), ("a b", "is no name"), ("k", "another name")],
+    [
+        ("1x", "is no name"),
+        ("for", "is no name"),
+        ("__debug__", "is no name"),
+        ("a b", "is no name"),
+        ("k", "another name"),
+    ],
 )
 def test_names_that_do_not_fit_are_refused(new: str, says: str) -> None:
     assert says in renamed(in_launch(BODY.replace("], s)", "], $0s)")), new)
+
+
+PAGED = """
+# tilelang: set block=4
+# tilelang: set page=16, note="page=1"
+def paged($0page, block):
+    # tilelang: set page=(1, 2)
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float32"), n: T.int32):
+        with T.Kernel(page) as bx:
+            s = T.alloc_shared((page, block), "float32")
+    return main
+"""
+OTHER = PAGED.replace("$0", "").replace("paged", "other").replace("page=", "width=")
+REFERENCE = "def paged_reference(A, page):\n    return A\n"
+INPUTS = "def inputs({}):\n    return {{'A': 1}}\n"
+
+
+def test_the_comments_that_set_a_parameter_follow() -> None:
+    found = renamed(PAGED + OTHER, "rows")
+    assert '# tilelang: set rows=16, note="page=1"\ndef paged(rows, block):' in found
+    assert "    # tilelang: set rows=(1, 2)\n" in found and "T.Kernel(rows)" in found
+    assert OTHER in found
+
+
+def test_a_comment_for_the_whole_file_follows() -> None:
+    everywhere = "# tilelang: set page=16\n\nx = 1\n"
+    assert renamed(everywhere + PAGED, "rows").count("set rows=16") == 2
+    assert "`other`, too" in renamed(everywhere + PAGED + OTHER, "rows")
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (PAGED + REFERENCE, "`paged_reference` is given `page`"),
+        (PAGED + INPUTS.format("page"), "`inputs` is given `page`"),
+        (PAGED + INPUTS.format("").replace("'A'", "'page'"), ""),
+        (PAGED + "def other_reference(page):\n    pass\n", ""),
+        (PAGED.replace("$0", "").replace("main(A", "main($0A") + INPUTS.format(""),
+         "`inputs` makes `A`"),
+        (PAGED.replace("$0", "").replace("main(A", "main($0A") + REFERENCE, ""),
+        (PAGED.replace("$0", "").replace("main(A", "main($0A")
+         + "def inputs():\n    return dict(A=1)\n", "`inputs` makes `A`"),
+    ],
+)  # fmt: skip
+def test_what_the_file_gives_by_name(text: str, refused: str) -> None:
+    found = renamed(text, "rows")
+    assert (refused in found) if refused else ("rows" in found and "rename it" not in found)
+
+
+def test_what_the_project_sets_by_name() -> None:
+    for said, refused in (("page = 16", True), ("pages = 16", False), ("page = ", False)):
+        project = ("pyproject.toml", f"[tool.tilelang.set]\n{said}\n")
+        found = ask(rename.RENAME, PAGED, new_name="rows", project=project)
+        assert ("pyproject.toml sets `page`" in found.refused) is refused
 
 
 def test_a_renamed_kernel_says_what_it_said() -> None:

@@ -1,9 +1,10 @@
 """textDocument/prepareRename and rename: a buffer, variable, dim or macro, all of its places.
 
 A macro, kernel, helper or constant gets its new name in every file of the workspace, and with a
-parameter the arguments that are given by its name. Refused is what is no name of the author's:
-names of the language, of modules that lie elsewhere, and of files outside the workspace; a name
-that is not renamed everywhere (`several.py`); and one that would come to mean something else.
+parameter the arguments that are given by its name, and the comments that set it (`by_name.py`).
+Refused is what is no name of the author's: names of the language, of modules that lie elsewhere, and
+of files outside the workspace; a name that is not renamed everywhere (`several.py`); and one that
+would come to mean something else.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tilelang_lint.module_files import OURS
 from tilelang_lsp.crossing import Crossing, Found, ModuleFile
 from tilelang_lsp.cursor import name_at
 from tilelang_lsp.features.base import Feature, Request
+from tilelang_lsp.features.by_name import by_name
 from tilelang_lsp.features.navigation import crossing
 from tilelang_lsp.names import Binding, Names, Scope
 from tilelang_lsp.several import several
@@ -59,7 +61,7 @@ def rename(request: Request) -> Renaming | None:
         return _of_the_language(request) or unknown
     new = unicodedata.normalize("NFKC", request.new_name)
     refused = _refusal(across, found)
-    if not new.isidentifier() or keyword.iskeyword(new):
+    if not new.isidentifier() or keyword.iskeyword(new) or new == "__debug__":
         refused = f"{request.new_name!r} is no name"
     if refused:
         return Renaming((), refused)
@@ -69,7 +71,10 @@ def rename(request: Request) -> Renaming | None:
     refused = _outside(across, kept) or _broken(across, root) or several(across, root, kept)
     if not refused and new != root.name:
         refused = _clash(across, root, kept, new)
-    return Renaming((), refused) if refused else Renaming(tuple(Edit(s, new) for s in kept))
+    also = by_name(across, root, request.project)
+    refused = refused or also.refused
+    places = (*kept, *also.places)
+    return Renaming((), refused) if refused else Renaming(tuple(Edit(s, new) for s in places))
 
 
 PREPARE = Feature("textDocument/prepareRename", prepare, "current")
