@@ -120,7 +120,7 @@ def _keys(function: _Function) -> Iterator[str]:
     """The keys of the dicts in a function."""
     for node in ast.walk(function):
         if isinstance(node, ast.Dict):
-            yield from (k.value for k in node.keys if isinstance(k, ast.Constant))
+            yield from (str(k.value) for k in node.keys if isinstance(k, ast.Constant))
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "dict":
             yield from (k.arg for k in node.keywords if k.arg is not None)
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):

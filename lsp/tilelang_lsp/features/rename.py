@@ -2,9 +2,9 @@
 
 A macro, kernel, helper or constant gets its new name in every file of the workspace, and with a
 parameter the arguments that are given by its name, and the comments that set it (`by_name.py`).
-Refused is what is no name of the author's: names of the language, of modules that lie elsewhere, and
-of files outside the workspace; a name that is not renamed everywhere (`several.py`); and one that
-would come to mean something else.
+Refused is what is no name of the author's: names of the language, of modules that lie elsewhere,
+and of files outside the workspace; a name that is not renamed everywhere (`several.py`); and one
+that would come to mean something else.
 """
 
 from __future__ import annotations
