@@ -17,7 +17,7 @@ from markupsafe import Markup
 from tilelang_trace.html.data import page_data
 from tilelang_trace.model import Trace
 
-SCRIPTS = ("rows.js", "lists.js", "drawing.js", "views.js", "viewer.js")
+SCRIPTS = ("rows.js", "lists.js", "drawing.js", "columns.js", "views.js", "viewer.js")
 
 
 def page_of(trace: Trace) -> str:

@@ -51,7 +51,7 @@ class Rows {
     this.space = make("div", { class: "space" });
     this.node = make("div", { class: "list", tabindex: 0, role: "list", "aria-label": label }, this.space);
     this.drawn = new Map();
-    this.at = -1;
+    this.at = this.waits = -1;
     this.set(entries);
     let asked = false;
     this.node.addEventListener("scroll", () => {
@@ -84,6 +84,10 @@ class Rows {
   draw() {
     const height = this.node.clientHeight;
     if (!height) return;
+    if (this.waits >= 0) {
+      this.node.scrollTop = Math.max(0, this.waits * ROW - height / 2 + ROW);
+      this.waits = -1;
+    }
     const first = Math.max(0, Math.floor(this.node.scrollTop / ROW) - SPARE);
     const last = Math.min(this.entries.length, Math.ceil((this.node.scrollTop + height) / ROW) + SPARE);
     for (const [n, node] of this.drawn) {
@@ -141,6 +145,7 @@ class Rows {
   show(n, always) {
     if (n < 0) return;
     const top = n * ROW, height = this.node.clientHeight;
+    if (!height) { this.waits = n; return; }  // until it is in sight itself
     const inSight = top >= this.node.scrollTop && top + ROW <= this.node.scrollTop + height;
     if (!inSight || always) this.node.scrollTop = Math.max(0, top - height / 2 + ROW);
     this.draw();

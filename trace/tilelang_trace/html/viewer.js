@@ -3,7 +3,7 @@
 const $ = (id) => document.getElementById(id);
 
 const app = {
-  state: { view: "diff", pass: 0, mode: "inline", line: 0, column: "", file: 0, q: "", changed: false, phase: "" },
+  state: { view: "diff", pass: 0, mode: "inline", line: 0, column: "", file: 0, q: "", changed: false, phase: "", hidden: [] },
   lists: [],
 
   // --- the address ---
@@ -21,6 +21,8 @@ const app = {
     s.q = given.get("q") || "";
     s.changed = given.get("changed") === "1";
     s.phase = given.get("phase") || "";
+    s.hidden = (given.get("hidden") || "").split(",").filter(Boolean);
+    return given;
   },
 
   address() {
@@ -34,6 +36,7 @@ const app = {
     if (s.q) out.set("q", s.q);
     if (s.changed) out.set("changed", "1");
     if (s.phase) out.set("phase", s.phase);
+    if (s.hidden.length) out.set("hidden", s.hidden.join(","));
     return `#${out}`;
   },
 
@@ -65,10 +68,13 @@ const app = {
     requestAnimationFrame(() => { this.lists.forEach((list) => list.draw()); this.find(); });
   },
 
-  // The line of the address, picked and brought into sight.
+  // The line of the address, picked and brought into sight; without one the first hit of the search.
   find() {
     const { line, column, view } = this.state;
-    if (!line) return;
+    if (!line) {
+      if (search.hits) for (const list of this.lists) list.show(list.find(isHit, -1, 1));
+      return;
+    }
     const list = view === "columns" ? this.lists.find((l) => l.column === (column || "ir")) : this.lists[this.lists.length - 1];
     if (!list) return;
     const n = list.entries.findIndex((e) => e.n === line && e.cls !== "del" && e.cls !== "went");
@@ -132,7 +138,7 @@ const app = {
         type: "button", class: `pass${step.rows ? "" : " same"}${step.depth ? " inner" : ""}`, "aria-current": n === this.state.pass ? "true" : null,
         "data-pass": step.id, onclick: () => this.open({ pass: n, view: this.state.view === "columns" ? "columns" : "diff" }),
       }, make("span", { class: "mark", "aria-hidden": "true" }, step.rows ? "●" : "○"),
-        make("span", { class: "name", title: step.depth ? step.name : null }, step.name.split("/").pop()), make("span", { class: "time" }, duration(step.seconds)),
+        make("span", { class: "name", title: step.name }, step.name.split("/").pop()), make("span", { class: "time" }, duration(step.seconds)),
         make("span", { class: "what", title: step.decided || null }, [found && search.hits ? `${found} hits` : "", step.decided, step.rows ? step.summary || "places changed" : ""].filter(Boolean).join(" · ")), bar)));
     });
     if (trace.failure) nodes.push(make("li", {}, make("button", { type: "button", class: "pass failed", onclick: () => this.open({ view: "summary" }) },
@@ -220,8 +226,13 @@ function start() {
   const firstChange = trace.steps.findIndex((step) => step.rows);
   app.state.pass = Math.max(firstChange, 0);
   if (trace.failure) app.state.view = "summary";
-  app.read();
+  const given = app.read();
   setSearch(app.state.q);
+  if (app.state.q && !given.has("pass")) {
+    const hit = (step) => app.isListed(step) && hitsIn(step.document) > 0;
+    const first = trace.steps.findIndex(hit);
+    if (first >= 0 && !hit(trace.steps[app.state.pass])) app.state.pass = first;
+  }
   $("search").value = app.state.q;
   $("only-changed").checked = app.state.changed;
   $("phase").value = app.state.phase;

@@ -79,46 +79,6 @@ function diffView(main) {
   return lists;
 }
 
-const folded = new Set();
-
-function columnsView(main) {
-  const step = trace.steps[app.state.pass];
-  main.append(stepBar(step, []));
-  const names = { source: "generated source", ptx: "PTX", sass: "machine code" };
-  const all = [
-    { id: "python", title: "Python", rows: () => pythonEntries(app.state.file) },
-    { id: "ir", title: `IR after ${step.id}`, rows: () => entriesOf(step.document) },
-    ...trace.codes.map((code) => ({
-      id: code.kind, title: code.kind === "source" ? `${code.language} source` : names[code.kind],
-      note: code.note, rows: () => entriesOf(code.document).filter((e) => code.kind !== "ptx" || !NOISE.test(e.text)),
-    })),
-  ];
-  const columns = make("div", { class: "columns tight" });
-  const lists = [];
-  for (const column of all) {
-    const list = new Rows(column.title, column.rows(), events(column.id));
-    list.column = column.id;
-    lists.push(list);
-    const fold = button("–", `Fold ${column.title}`, () => {
-      if (!folded.delete(column.id)) folded.add(column.id);
-      section.classList.toggle("folded", folded.has(column.id));
-      lists.forEach((each) => each.draw());
-    });
-    const head = make("h2", {}, make("span", {}, column.title), make("span", { class: "spacer" }));
-    if (column.id === "python" && trace.files.length > 1) {
-      const choose = make("select", { "aria-label": "File", onchange: (event) => app.open({ file: Number(event.target.value) }) },
-        ...trace.files.map(([name], n) => make("option", { value: n, selected: n === app.state.file }, name)));
-      head.append(choose);
-    }
-    head.append(fold);
-    const section = make("section", { class: `column${folded.has(column.id) ? " folded" : ""}`, "data-column": column.id }, head,
-      column.note ? make("p", { class: "empty" }, column.note) : "", list.node);
-    columns.append(section);
-  }
-  main.append(columns);
-  return lists;
-}
-
 function layoutsView(main) {
   const body = make("div", { class: "scroll layouts", tabindex: 0 });
   if (!trace.layouts.length) body.append(make("p", { class: "empty" }, "No layouts were inferred for this target."));
