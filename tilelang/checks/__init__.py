@@ -14,6 +14,7 @@ from tilelang.checks import (
     deep_nesting,
     divergent_barriers,
     empty_pipelines,
+    endless_loops,
     explicit_layouts,
     index_dtypes,
     initialised,
@@ -53,6 +54,7 @@ CHECKS: tuple[Check, ...] = (
     reducers.check,
     data_races.check,
     thread_races.check,
+    endless_loops.check,
     pipelines.check,
     manual_schedules.check,
     index_dtypes.check,
@@ -78,7 +80,7 @@ TARGET_ON_REQUEST = {"TL609": small_grids.check}
 
 # These conclude from what a program does not do, so they need all of it.
 NEED_COMPLETE: frozenset[Callable[..., Iterator[Diagnostic]]] = frozenset(
-    {initialised.check, empty_pipelines.check, async_waits.check}
+    {initialised.check, endless_loops.check, empty_pipelines.check, async_waits.check}
 )
 
 
