@@ -12,7 +12,8 @@ import tilelang.language as T
 from tests.emulator.needs import needs_compiler
 from tests.emulator.running import TARGET
 from tilelang.emulator.settings import Emulator
-from tilelang.emulator.traffic import Traffic
+from tilelang.emulator.traffic import Checked, Traffic
+from tilelang_diagnostics import Span
 
 pytestmark = needs_compiler
 CHECK = Emulator(check=True)
@@ -159,3 +160,27 @@ def test_a_vector_is_one_access() -> None:
     assert [(t.access, t.bytes, t.requests, t.transactions, t.minimum) for t in traffic] == [
         ("read", 16, 8, 128, 128), ("write", 16, 8, 128, 128),
     ]  # fmt: skip
+
+
+def row(place: int, line: int, wasted: int, file: str = "k.py") -> Traffic:
+    span = Span(file, place, 1, place, 9) if place else None
+    return Traffic(line, "", span, "shared", "read", 4, 1, wasted + 1, 1, wasted + 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        # The copies before a loop and in it are of one line.
+        ([row(3, 10, 2), row(3, 20, 5), row(4, 30, 6)],
+         ["4.5x  k.py:3: a read of 4 bytes a lane, 9 passes for 2, up to 6 at once",
+          "7.0x  k.py:4: a read of 4 bytes a lane, 7 passes for 1, up to 7 at once"]),
+        ([row(0, n, 9 - n) for n in range(2)], [9, 8]),
+        ([row(n + 1, n, 9 - n) for n in range(6)], [9, 8, 7, 6, 5, 4]),
+        ([row(n + 1, n, 9 - n) for n in range(7)], [9, 8, 7, 6, 5, "2 lines more"]),
+    ],
+)  # fmt: skip
+def test_the_summary(rows: list[Traffic], said: list[Any]) -> None:
+    _, *lines = str(Checked(tuple(rows))).split("\n")
+    assert len(lines) == len(said)
+    for line, wanted in zip(lines, said, strict=True):
+        assert line == wanted if isinstance(wanted, str) else f"up to {wanted + 1} at once" in line

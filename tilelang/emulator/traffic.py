@@ -7,7 +7,7 @@ rule), tensors are moved in sectors of 32 bytes. Both are counted exactly, of ev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from tilelang.codegen.device_source import DeviceSource
@@ -83,14 +83,32 @@ class Checked:
             if needed == 0:
                 continue
             more = f", {needed / least:.2f} times the least" if needed > least else ", the least"
-            wasteful = [_summary(t, unit) for t in self.of(space) if t.transactions > t.minimum]
-            left = len(wasteful) - _MOST_LINES
+            rows = _by_python(self.of(space))
+            wasteful = [_summary(t, unit) for t in rows if t.transactions > t.minimum]
+            # A line that says one is left out has room for that one.
+            shown = len(wasteful) if len(wasteful) == _MOST_LINES + 1 else _MOST_LINES
+            left = len(wasteful) - shown
             rest = [f"{counted(left, 'line')} more"] if left > 0 else []
-            text += [f"{name}: {counted(needed, unit)}{more}", *wasteful[:_MOST_LINES], *rest]
+            text += [f"{name}: {counted(needed, unit)}{more}", *wasteful[:shown], *rest]
         return "\n".join(text)
 
     def __repr__(self) -> str:
         return f"<Checked, {counted(len(self.traffic), 'line')} of traffic>"
+
+
+def _by_python(rows: Sequence[Traffic]) -> list[Traffic]:
+    """Accesses of one line of Python in one way together, the costliest first: generated code has
+    copies of it, such as what a pipeline does before its loop."""
+    found: dict[tuple[str, int, str, int], Traffic] = {}
+    for t in rows:
+        place = ("", t.line) if t.span is None else (t.span.file, t.span.line)
+        key = (*place, t.access, t.bytes)
+        same = found.get(key)
+        found[key] = t if same is None else replace(
+            same, requests=same.requests + t.requests, minimum=same.minimum + t.minimum,
+            transactions=same.transactions + t.transactions, worst=max(same.worst, t.worst),
+        )  # fmt: skip
+    return sorted(found.values(), key=lambda t: t.minimum - t.transactions)
 
 
 def _summary(t: Traffic, unit: str) -> str:
