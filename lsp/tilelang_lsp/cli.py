@@ -8,7 +8,6 @@ import logging
 from collections.abc import Sequence
 
 from tilelang_lsp.ending import leave_at_once, on_signals
-from tilelang_lsp.worker import LONGEST_LOOK_SECONDS, Worker
 
 _DESCRIPTION = """\
 Language server for kernels: diagnostics, hints, hover, completion, signatures, definitions.
@@ -21,6 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(argv)
     except SystemExit as stop:  # argparse has printed why
         return int(stop.code or 0)
+    on_signals(leave_at_once)
+    from tilelang_lsp.worker import LONGEST_LOOK_SECONDS, Worker
+
     level = getattr(logging, arguments.log_level.upper())
     logging.basicConfig(
         filename=arguments.log_file, level=level, format="%(asctime)s %(levelname)s %(message)s"
@@ -28,7 +30,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     # pygls logs the whole text of every message at INFO, and answered cancellations as warnings.
     quiet = logging.WARNING if level <= logging.DEBUG else logging.ERROR
     logging.getLogger("pygls").setLevel(quiet)
-    on_signals(leave_at_once)
     worker, looker = Worker(), Worker(LONGEST_LOOK_SECONDS)
     # lsprotocol takes most of a second to import: the worker imports the compiler meanwhile.
     worker.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.lsp.asking import in_launch
-from tests.lsp.rpc_client import Client
+from tests.lsp.rpc_client import PATHS, Client
 from tests.support.markers import kernel_text
 from tilelang_lsp import workspace
 from tilelang_lsp.worker import Worker
@@ -70,7 +71,7 @@ def _wait_for(path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes there")
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["terminate", "exit alone", "in order"])
 def test_it_ends_with_all_it_started(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,46 @@ def test_it_ends_while_it_starts(way: str) -> None:
     ends(client)
     assert client.process.wait(20) == status
     assert client.log == []
+
+
+def test_it_ends_when_nobody_reads_its_answers() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tilelang_lsp"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PATHS))},
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+    requests, sent = process.stdin, [0.0]
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "%s"}' % (b"x" * 2000)
+
+    def ask() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                requests.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+                requests.flush()
+                sent[0] = time.monotonic()
+
+    threading.Thread(target=ask, daemon=True).start()
+    os.read(process.stdout.fileno(), 1)  # it answers
+    while time.monotonic() - sent[0] < 0.3:  # and is stuck once nobody takes that
+        time.sleep(0.05)
+    began = time.monotonic()
+    process.terminate()
+    assert process.wait(20) == 143
+    assert time.monotonic() - began < SECONDS
+    process.stdout.close()
+
+
+def test_an_interrupt_at_the_very_start_is_quiet() -> None:
+    code = (
+        "import os, signal, tilelang_lsp.cli as cli\n"
+        "cli.gc.freeze = lambda: os.kill(os.getpid(), signal.SIGINT)\ncli.main([])"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PATHS))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=b"", capture_output=True, env=env, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (130, b"")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes cannot be watched there")
