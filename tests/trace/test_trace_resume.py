@@ -145,6 +145,17 @@ def test_an_edited_constant_is_in_the_result(target: str, mark: str, old: str, n
     assert (got == 3 * product).all() and got.any()
 
 
+def test_layouts_of_a_file_from_after_them_count() -> None:
+    was = saved(AMPERE, "apply_layouts")
+    row = next(x for x in was.splitlines() if "for i, j in T.Parallel(64, 64, layout=" in x)
+    first, rest = row.split("lambda i, j: (", 1)
+    threads, slots = rest.split(", ", 1)
+    text = was.replace(row, f"{first}lambda i, j: (127 - ({threads}), {slots}")
+    made = resume_ir(traced(AMPERE), text, "k.py", code=False)
+    assert made.error is None
+    assert made.trace.steps[-1].text != traced(AMPERE).steps[-1].text
+
+
 def test_a_statement_that_was_added_is_in_the_result() -> None:
     text = saved(AMPERE, "lower_gpu_ops")
     row = next(x for x in text.splitlines() if "* 2.0" in x)
