@@ -264,8 +264,8 @@ async def _to_values(
     for found in sorted(own, key=lambda s: s.owner != owner)[:1]:
         if await show_place(server, server.converter(document).location(found.comment)):
             return True
-        text = (f"the values of `{kernel.name}` are given by a comment in the file, "
-                f"`{found.name}={found.value}` in line {found.place.line}: change them there")  # fmt: skip
+        which = f"`{found.name}={found.value}` in line {found.place.line}"
+        text = f"the values of `{kernel.name}` are given by a comment in the file, {which}"
         say(server, text, lsp.MessageType.Info)
         return False
     given_by = " and ".join(dict.fromkeys(origin for *_, origin in assumed)) or "the file"
