@@ -281,8 +281,6 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          "a fragment indexed by a T.Parallel variable of symbolic extent", _ERROR, ValueError),
     Code("TL246", "overlapping-regions", "source and destination of an operation overlap",
          _ERROR, ValueError),
-    Code("TL247", "region-longer-than-axis", "a tile longer than the axis it moves along",
-         _WARNING, ValueError),
     # Layouts.
     Code("TL301", "layout-conflict", "operations that need different layouts of one fragment",
          _ERROR, ValueError),

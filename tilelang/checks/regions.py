@@ -1,11 +1,8 @@
-"""Does an access leave its buffer whatever the iteration? (TL220, TL221, TL247)
+"""Does an access leave its buffer whatever the iteration? (TL220, TL221)
 
 On-chip buffers have no ragged edge: any element outside is wrong. Global tensors may be read past
 their end (the value is 0) and written past it (dropped), so only an access whose every element is
-outside is reported; of a tensor without elements every access is, and none is a mistake. A tile
-that is longer than an axis and yet begins at several places of it was meant for another axis:
-
-    T.copy(K[b, s, h, 0], tile)      # (64, 128): rows are of `h`, of which there are 8
+outside is reported; of a tensor without elements every access is, and none is a mistake.
 """
 
 from __future__ import annotations
@@ -53,7 +50,6 @@ def _check_range(
         reached = high is not None and _is_affine(r, ranges) and high + size > extent
         outside = outside or bool(reached)
     if not outside:
-        yield from _check_length(access, dimension, r, context)
         return
     point = r.is_point or size == 1
     last = (high if high is not None else low or 0) + size - 1
@@ -71,27 +67,6 @@ def _check_range(
         labels=labels,
         help="shrink the loop or the region, or enlarge the buffer",
     )
-
-
-def _check_length(
-    access: Access, dimension: int, r: Range, context: Context
-) -> Iterator[Diagnostic]:
-    """Tiles that reach over a whole axis from several places of it."""
-    buffer, extent = access.buffer, access.buffer.shape[dimension]
-    size, (low, high) = interval(r.extent, context.ranges)[0], interval(r.min, context.ranges)
-    if not buffer.is_global or not isinstance(extent, int) or size is None or size <= extent:
-        return
-    if low is None or high is None or low < 0 or high <= low or high >= extent:
-        return
-    yield make_diagnostic(
-        "TL247",
-        f"the region is {size} long in dimension {dimension} of `{buffer.name}`, whose extent is "
-        f"{extent}, and begins at each of {low} to {high}",
-        span=r.min.span or access.span,
-        label="reaches beyond the end every time",
-        help="give the region of each axis, as in `A[b, s:s + 64, h, :]`: the extents of a tile "
-        "are those of the last axes otherwise",
-    )  # fmt: skip
 
 
 def _is_affine(r: Range, ranges: object) -> bool:
