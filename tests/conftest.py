@@ -20,7 +20,7 @@ if str(ROOT) not in sys.path:
 # Property tests draw the same examples in every run of the sample, and new ones in a full run,
 # whose seed is printed and written to the report.
 FULL_EXAMPLES = 2000
-settings.register_profile("sample", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("sample", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("full", deadline=None, max_examples=FULL_EXAMPLES, print_blob=True)
 
 # Kernels compiled by tests stay out of the user's cache.

@@ -113,8 +113,10 @@ def test_generated_header_is_current():
 
 @needs_nvrtc
 @pytest.mark.parametrize("arch", ARCHS)
-def test_every_operation_compiles(arch):
+def test_every_operation_compiles(arch, full):
     """The printer's calls and the headers agree, on each architecture, without a warning."""
+    if arch not in ("sm_80", "sm_90a") and not full:
+        pytest.skip("runs with --full")
     source, binary = compiled_ops(arch)
     called = {case.op.name for case in cases(arch)}
     assert called == {op.name for op in OPS if op.exists_on(arch)}

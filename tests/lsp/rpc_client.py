@@ -119,6 +119,11 @@ class Client:
         code: int = answer["error"]["code"]
         return code
 
+    def answered(self, number: int) -> int | None:
+        """None for an answer, else the code of the error."""
+        answer = self._answers[number].get(timeout=TIMEOUT)
+        return answer["error"]["code"] if "error" in answer else None
+
     def notify(self, method: str, params: Any) -> None:
         """Send a notification."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})

@@ -178,7 +178,7 @@ def test_a_cell_that_is_deleted_while_it_is_asked_about(client: Pushed) -> None:
         place = {"textDocument": {"uri": book.cell("b")}, "position": SPACE}
         asked = client.send("textDocument/hover", place)
         book.splice(1, 1, closed="b")
-        assert client.error(asked) == lsp.LSPErrorCodes.ContentModified.value
+        assert client.answered(asked) in (None, lsp.LSPErrorCodes.ContentModified.value)
         book.splice(1, 0, "b", {"b": WRONG})
     assert not [line for line in client.log if "ERROR" in line]
 

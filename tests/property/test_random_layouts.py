@@ -22,7 +22,7 @@ from tilelang_diagnostics import CompileError
 from tilelang_diagnostics.model import Severity
 
 TARGETS = ("cuda:sm_80", "cuda:sm_90a", "cuda:sm_75")
-BATCH, BATCHES = 12, 4
+BATCH, BATCHES = 8, 4
 
 
 def function_of(seed: int) -> Function | None:
