@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 DIRECTIVES: Final[dict[str, str]] = {
@@ -25,8 +25,12 @@ IGNORE_FILE: Final = re.compile(
 _QUOTES: Final = ('"' * 3, "'" * 3)
 
 
-def comments(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+@lru_cache(maxsize=64)  # an editor asks several times of each text
+def comments(text: str, pattern: re.Pattern[str]) -> tuple[re.Match[str], ...]:
     """Where a pattern of a comment occurs, but in the strings over several lines."""
-    for match in pattern.finditer(text) if "tilelang:" in text else ():
-        if not any(text.count(quotes, 0, match.start()) % 2 for quotes in _QUOTES):
-            yield match
+    if "tilelang:" not in text:
+        return ()
+    return tuple(
+        match for match in pattern.finditer(text)
+        if not any(text.count(quotes, 0, match.start()) % 2 for quotes in _QUOTES)
+    )  # fmt: skip

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import sys
 from collections.abc import Sequence
 
 from tilelang_lsp.ending import leave_at_once, on_signals
 
+_TURN_SECONDS = 0.0005
 _DESCRIPTION = """\
 Language server for kernels: diagnostics, hints, hover, completion, signatures, definitions.
 It speaks the Language Server Protocol on standard input and output; editors start it."""
@@ -38,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from tilelang_lsp.server import make_server
         from tilelang_lsp.transport import serve
 
+        # Threads that read messages and answers do not wait the usual 5 ms for their turn.
+        sys.setswitchinterval(_TURN_SECONDS)
         server = make_server(worker, VERSION, looker)
         # What is there now stays: looking through it would hold up an answer now and then.
         gc.collect()

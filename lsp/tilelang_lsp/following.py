@@ -16,6 +16,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.definitions import first_line, marks
@@ -73,7 +74,7 @@ class Following:
         if LANGUAGE not in text:
             return Imports()
         self.workspace.look_again()
-        asked = tuple(asked_for(text))
+        asked = asked_for(text)
         version = (asked, self.workspace.looks, self._others(path))
         known = self._known.get(path)
         if known is not None and known[0] == version:
@@ -148,12 +149,17 @@ class Following:
             text = self.workspace.text(path) or ""
             if len(self._asked) > 16 * MOST_FOLLOWED:
                 self._asked.clear()
-            known = self._asked[path] = (version, tuple(asked_for(text)))
+            known = self._asked[path] = (version, asked_for(text))
         return known[1]
 
 
-def asked_for(text: str) -> Iterator[Asked]:
+@lru_cache(maxsize=64)  # asked several times of each text
+def asked_for(text: str) -> tuple[Asked, ...]:
     """The modules that a text imports, and those that it may take from a package."""
+    return tuple(_asked_for(text))
+
+
+def _asked_for(text: str) -> Iterator[Asked]:
     for match in _IMPORT.finditer(text):
         if match["modules"] is not None:
             yield from ((module, 0) for module in _names(match["modules"]))
