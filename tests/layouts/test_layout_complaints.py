@@ -79,12 +79,12 @@ REDUCED = """
 """
 
 
-def widths(n: int, loop: str) -> str:
-    """A fragment of `n` elements on 128 threads."""
+def widths(n: int, loop: str, threads: int = 128) -> str:
+    """A fragment of `n` elements on a block of `threads`."""
     return f"""
     @T.prim_func
     def main(A: T.Tensor(({n},), "float32"), B: T.Tensor(({n},), "float32")):
-        with T.Kernel(1, threads=128):
+        with T.Kernel(1, threads={threads}):
             x = T.alloc_fragment(({n},), "float32")
             {loop}
                 x[i] = A[i] * 2
@@ -264,6 +264,45 @@ CASES = (
         REDUCED,
         ("thread=j%128, slot=i*4 + j//128",),
         on_cpu=("TL240",),
+    ),
+    *(
+        Case(
+            f"{n} elements on {threads} threads",
+            widths(n, f"«for i in T.Parallel({n})»:", threads),
+            f"remark[TL309] {n} iterations on {threads} threads leave {idle} of {places} places",
+            help,
+            widths(right[0], f"for i in T.Parallel({right[0]}):", right[1]),
+        )
+        for n, threads, idle, places, help, right in (
+            (
+                256,
+                48,
+                128,
+                384,
+                "use threads=32 or 64: whole warps of 32 that divide 256 evenly, "
+                "while 48 threads leave 16 of the 32 lanes of the last warp",
+                (256, 64),
+            ),
+            (
+                229,
+                48,
+                11,
+                240,
+                "use threads=64 and make the extent 192, 256 or 320: 48 threads "
+                "leave 16 of the 32 lanes",
+                (192, 64),
+            ),
+            (
+                192,
+                128,
+                64,
+                256,
+                "make the extent 128, 256 or 384, or use threads=96 or 192: whole "
+                "warps of 32 that divide 192 evenly",
+                (192, 96),
+            ),
+            (2048, 1000, 1952, 4000, "use threads=512 or 1024: whole warps of 32", (2048, 1024)),
+        )
     ),
     *(
         Case(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tilelang.layout.constraints import Access, Mode, Variable
 from tilelang.layout.fragment import Fragment
@@ -18,12 +18,14 @@ from tilelang_diagnostics.model import Diagnostic, Label
 if TYPE_CHECKING:
     from tilelang.layouts.solved import Solved
 
+MOST_THREADS: Final = 1024  # of a block, on every GPU
+
 
 def check(solved: Solved) -> Iterator[Diagnostic]:
     """Loops over a part of a fragment, and loops whose last round leaves threads idle."""
     for builder, solution in solved.groups:
         yield from _smaller_loops(builder)
-        yield from _idle_threads(builder, solution.layouts)
+        yield from _idle_threads(builder, solution.layouts, len(solved.groups) == 1)
 
 
 def _smaller_loops(b: Builder) -> Iterator[Diagnostic]:
@@ -74,7 +76,7 @@ def _smaller_loop(access: Access, smaller: Nest, larger: Nest) -> Diagnostic:
     )
 
 
-def _idle_threads(b: Builder, layouts: object) -> Iterator[Diagnostic]:
+def _idle_threads(b: Builder, layouts: object, whole: bool) -> Iterator[Diagnostic]:
     """One finding per size of loop; further loops of that size are labels."""
     padded: dict[tuple[int, ...], list[Nest]] = {}
     for nest in b.nests:
@@ -83,16 +85,20 @@ def _idle_threads(b: Builder, layouts: object) -> Iterator[Diagnostic]:
             continue
         if layout.size > b.threads and layout.size % b.threads and layout.holes(b.threads):
             padded.setdefault(nest.extents, []).append(nest)
+    counts = _counts_that_fit(b) if padded and whole else ()
     for extents, nests in padded.items():
-        yield _padded(b, extents, nests, layouts.get(nests[0].variable))  # type: ignore[attr-defined]
+        layout = layouts.get(nests[0].variable)  # type: ignore[attr-defined]
+        yield _padded(b, extents, nests, layout, counts)
 
 
 def _padded(
-    b: Builder, extents: tuple[int, ...], nests: list[Nest], layout: Fragment
+    b: Builder,
+    extents: tuple[int, ...],
+    nests: list[Nest],
+    layout: Fragment,
+    counts: tuple[int, ...],
 ) -> Diagnostic:
     size, places = math.prod(extents), b.threads * layout.slots
-    below, above = full_extents(size, b.threads)
-    legal = [n for n in (below, above, above + b.threads) if n]
     what = "the extent" if len(extents) == 1 else "the product of the extents"
     also = tuple(Label(n.span, "and here") for n in nests[1:] if n.span is not None)
     return make_diagnostic(
@@ -101,5 +107,47 @@ def _padded(
         "places idle, which a guard keeps from running",
         span=nests[0].span,
         labels=also,
-        help=f"make {what} {', '.join(map(str, legal[:-1]))} or {legal[-1]}",
+        help=_how_to_fill(b, size, what, counts),
     )
+
+
+def _counts_that_fit(b: Builder) -> tuple[int, ...]:
+    """The nearest numbers of threads, below and above, that are whole warps and leave no round of
+    any loop of the block unfinished. None where a product has a say in the number of warps."""
+    if b.products:
+        return ()
+    sizes = {math.prod(nest.extents) for nest in b.nests if nest.kind == "parallel"}
+    fitting = [
+        count
+        for count in range(b.machine.warp, MOST_THREADS + 1, b.machine.warp)
+        if all(size % count == 0 or size <= min(count, b.threads) for size in sizes)
+    ]
+    below = [count for count in fitting if count < b.threads][-1:]
+    return (*below, *[count for count in fitting if count > b.threads][:1])
+
+
+def _how_to_fill(b: Builder, size: int, what: str, counts: tuple[int, ...]) -> str:
+    """Other extents for whole warps; first of all whole warps where the threads are none."""
+    warp = b.machine.warp
+    threads = f"threads={_either(counts)}"
+    if b.threads % warp == 0:
+        extents = _either(_full(size, b.threads))
+        more = f", or use {threads}: whole warps of {warp} that divide {size} evenly"
+        return f"make {what} {extents}{more if counts else ''}"
+    idle = -b.threads % warp
+    why = f"{b.threads} threads leave {idle} of the {warp} lanes of the last warp without work"
+    if counts:
+        return f"use {threads}: whole warps of {warp} that divide {size} evenly, while {why}"
+    use = full_extents(b.threads, warp)[1]
+    return f"use threads={use} and make {what} {_either(_full(size, use))}: {why}"
+
+
+def _full(size: int, threads: int) -> tuple[int, ...]:
+    below, above = full_extents(size, threads)
+    return tuple(n for n in (below, above, above + threads) if n)
+
+
+def _either(numbers: tuple[int, ...]) -> str:
+    """`2`, `2 or 4`, `2, 4 or 6`."""
+    *first, last = map(str, numbers or (0,))
+    return f"{', '.join(first)} or {last}" if first else last
