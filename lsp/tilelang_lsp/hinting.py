@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tilelang_diagnostics import Span
 from tilelang_diagnostics.sources import split_lines
-from tilelang_lsp.assembly import Reading, merged
-from tilelang_lsp.features.inlay_hints import LONGEST_HEADER, hints, hints_of
+from tilelang_lsp.assembly import Reading
+from tilelang_lsp.features.inlay_hints import LONGEST_HEADER, hints, hints_of, is_drawn
 from tilelang_lsp.model import Fact, Hint, HintKind, Outline, Part, Symbol
 from tilelang_lsp.moves import Moves, Placed, Tops
 
@@ -110,14 +111,14 @@ class Hinting:
     ) -> tuple[Hint, ...]:  # fmt: skip
         """The hints of lines in no definition with kernels."""
         tops, path = reading.head.tops, reading.path
-        shared: list[Symbol] = []
+        shared: dict[tuple[str, Span], Symbol] = {}  # of each binding, the first that knows it
         facts = _moved(told.get(OUTSIDE, ()), tops, path)
         for placed in reading.parts.values():
             moves = Moves(placed.tops, tops, path)
-            shared += map(moves.symbol, filter(_is_drawn, placed.what.shared))
-        if not shared and not facts:
-            return ()
-        return hints_of(lines, merged(shared), (), facts, kinds)
+            for symbol in filter(_is_known, placed.what.shared):
+                shared.setdefault((symbol.name, moves.span(symbol.span)), symbol)
+        drawn = [replace(s, span=span) for (_, span), s in shared.items() if is_drawn(s)]
+        return hints_of(lines, drawn, (), facts, kinds) if drawn or facts else ()
 
 
 def _places(reading: Reading) -> dict[str, int] | None:
@@ -136,7 +137,7 @@ def _places(reading: Reading) -> dict[str, int] | None:
             return None
         first = placed.tops[found[name]]
         last = first + _length(nodes, name)
-        if any(first <= s.span.line <= last and _is_drawn(s) for s in placed.what.shared):
+        if any(first <= s.span.line <= last and _is_known(s) for s in placed.what.shared):
             return None
     return found
 
@@ -146,16 +147,17 @@ def _length(nodes: Iterable[Outline], name: str) -> int:
     return node.whole.end_line - node.whole.line
 
 
-def _is_drawn(symbol: Symbol) -> bool:
-    """Whether a binding may have a hint; the name of the definition itself has none."""
+def _is_known(symbol: Symbol) -> bool:
+    """Whether more is said of a binding than its name; a definition says it itself."""
     return bool(symbol.detail) and symbol.kind != "function"
 
 
 def _split(group: Placed[Facts]) -> dict[int, Placed[Facts]]:
-    """Facts by the statement at the top that they lie in."""
+    """Those that are drawn, by the statement at the top that they lie in."""
     found: dict[int, list[Fact]] = {}
     for fact in group.what:
-        found.setdefault(_number(fact, group.tops), []).append(fact)
+        if fact.label:
+            found.setdefault(_number(fact, group.tops), []).append(fact)
     return {number: Placed(tuple(inside), group.tops) for number, inside in found.items()}
 
 

@@ -42,7 +42,7 @@ class Moves:
 
     def span(self, span: Span) -> Span:
         """Where a span is now."""
-        if self._path and span.file != self._path:
+        if not self.any or (self._path and span.file != self._path):
             return span
         by = self.line(span.line) - span.line
         if by == 0:
@@ -55,15 +55,22 @@ class Moves:
 
     def symbol(self, symbol: Symbol) -> Symbol:
         """A symbol where it is now."""
+        if not self.any:
+            return symbol
         uses = tuple(map(self.span, symbol.uses))
         return replace(symbol, span=self.span(symbol.span), uses=uses)
 
     def fact(self, fact: Fact) -> Fact:
         """A fact where it is now."""
-        return replace(fact, span=self.span(fact.span), cause=self.maybe(fact.cause))
+        span, cause = self.span(fact.span), self.maybe(fact.cause)
+        if span is fact.span and cause is fact.cause:
+            return fact
+        return Fact(span, fact.kind, fact.label, fact.detail, fact.shorter, cause)
 
     def diagnostic(self, found: Diagnostic) -> Diagnostic:
         """A finding where it is now, its fixes too."""
+        if not self.any:
+            return found
         here = self._path or (found.span.file if found.span is not None else "")
         return replace(
             found,
@@ -101,7 +108,10 @@ class Moves:
 
     def hint(self, hint: Hint) -> Hint:
         """A hint where it is now."""
-        return replace(hint, line=self.line(hint.line), target=self.maybe(hint.target))
+        line, target = self.line(hint.line), self.maybe(hint.target)
+        if line == hint.line and target is hint.target:
+            return hint
+        return Hint(line, hint.column, hint.label, hint.tooltip, hint.kind, hint.shorter, target)
 
     def part(self, part: Part) -> Part:
         """What a definition says, where it is now."""

@@ -94,17 +94,28 @@ def _fact_hint(fact: Fact, lines: tuple[str, ...]) -> Hint | None:
     return Hint(*place, fact.label, fact.detail, fact.kind, fact.shorter, fact.cause)
 
 
+def is_drawn(symbol: Symbol) -> bool:
+    """Whether a binding may have a hint, whatever its line says."""
+    match symbol.kind:
+        case "buffer" | "variable":
+            return bool(symbol.detail)
+        case "constant":
+            return symbol.detail.startswith("= ")
+        case _:
+            return False
+
+
 def _symbol_hint(symbol: Symbol, lines: tuple[str, ...]) -> Hint | None:
     """A hint behind the name, where it says more than the line does already."""
     span = symbol.span
-    if not symbol.detail or span.line > len(lines):
+    if not is_drawn(symbol) or span.line > len(lines):
         return None
     line = lines[span.line - 1]
     before, behind = line[: span.column - 1], line[span.end_column - 1 :]
     match symbol.kind:
         case "buffer" | "variable" if not re.match(r"\s*:", behind):
             label = f": {symbol.detail}"
-        case "constant" if symbol.detail.startswith("= ") and _is_news(symbol, before, behind):
+        case "constant" if _is_news(symbol, before, behind):
             label = f" {symbol.detail}"
         case _:
             return None
