@@ -225,6 +225,21 @@ def dynamic_rows(block: int) -> Any:
     return main
 
 
+def short_rows(N: int, dtype: str) -> Any:
+    """Copies that run ahead, of fewer words than there are threads."""
+
+    @T.prim_func
+    def main(A: T.Tensor((24, N), dtype), B: T.Tensor((24, N), dtype)):
+        with T.Kernel(1, threads=128) as bx:
+            x = T.alloc_shared((N,), dtype)
+            for k in T.Pipelined(24, num_stages=3):
+                T.copy(A[k, 0], x)
+                for i in T.Parallel(N):
+                    B[k, i] = x[N - 1 - i]
+
+    return main
+
+
 def _normal(*shapes: str) -> Callable[..., tuple[Any, ...]]:
     def inputs(rng: np.random.Generator, **values: Any) -> tuple[Any, ...]:
         dtype = values.get("dtype", "float32")
@@ -319,6 +334,9 @@ CASES: tuple[KernelCase, ...] = (
     _case("two_dimensional_block", two_dimensional_block,
           lambda rng, N, **_: (rng.integers(-9, 9, N).astype(np.int32),), _shuffle_reference,
           (1, 2), N=256),
+    *(_case(f"short_rows_{N}_{dtype}", short_rows, lambda rng, N, dtype, **_: (
+        rng.integers(-100, 100, (24, N)).astype(dtype),), lambda a, **_: (a[:, ::-1],), N=N,
+        dtype=dtype) for N, dtype in ((32, "float16"), (2, "float16"), (20, "int8"))),
     _case("dynamic_rows", dynamic_rows, lambda rng, M, **_: (
         rng.standard_normal((M, 96)).astype(np.float16),), lambda a, **_: (
         a + a.sum(axis=1, keepdims=True),), sizes={"M": 77}, block=32),

@@ -22,6 +22,7 @@ from tilelang_diagnostics import SourceMap, render_text
 from tilelang_diagnostics.model import Diagnostic
 
 HEAD = """
+N = T.dynamic("N")
 @T.prim_func
 def main({parameters}):
     with T.Kernel(1, threads=32):
@@ -29,7 +30,7 @@ def main({parameters}):
 {inside}
 """
 # What another analysis says of the same kernels, for reasons of its own.
-OTHERS = ("TL309", "TL513", "TL602", "TL603", "TL609")
+OTHERS = ("TL601", "TL309", "TL513", "TL602", "TL603", "TL609")
 
 
 @dataclass(frozen=True)
@@ -121,18 +122,79 @@ CASES = (
         flows_tile=256,
         dtype="float16",
     ),
+    *(
+        Case(
+            f"two bytes at a time: {why}",
+            f"""
+        for k in T.Pipelined(64, num_stages=2):
+            {copy}
+          # {"^" * len(copy)} remark[TL508] a thread moves 2 bytes at a time, not 4, 8 or 16: {why}
+            T.copy(S, C[k, 0])
+        """,
+            """
+        for k in T.Pipelined(64, num_stages=2):
+            T.copy(A[k, 0:30], S)
+            T.copy(S, C[k, 0])
+        """,
+            parameters='A: T.Tensor((64, 128), "float16"), C: T.Tensor((64, 32), "float16")',
+            tile=tile,
+            flows_tile=30,
+            dtype="float16",
+        )
+        for tile, copy, why in (
+            (31, "T.copy(A[k, 0:31], S)", "a row of 31 elements is no multiple of 2"),
+            (1, "T.copy(A[k, 0:1], S)", "it moves one element"),
+            (32, "T.copy(A[k, 0:32], S, coalesced_width=1)", "coalesced_width asks for fewer"),
+            (
+                32,
+                "T.copy(A[k, 0:32], S, loop_layout=T.Fragment((32,), forward_fn=lambda i: (i, 0)))",
+                "its loop_layout gives no thread 2 neighbours of a row",
+            ),
+        )
+    ),
     Case(
-        "two bytes at a time, for a tile that is too narrow",
+        "elements that lie apart",
         """
         for k in T.Pipelined(64, num_stages=2):
-            T.copy(A[k, 0], S)
-          # ^^^^^^^^^^^^^^^^^^ remark[TL508] a thread moves 2 bytes at a time, not 4, 8 or 16
+            T.copy(A[0:32, k], S)
+          # ^^^^^^^^^^^^^^^^^^^^^ remark[TL508] neighbours in the tile lie 64 elements apart in `A`
             T.copy(S, C[k, 0])
         """,
         PLAIN,
-        parameters='A: T.Tensor((64, 32), "float16"), C: T.Tensor((64, 32), "float16")',
+        parameters='A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float16")',
+        dtype="float16",
+    ),
+    Case(
+        "an edge that nobody knows",
+        """
+        for k in T.Pipelined(64, num_stages=2):
+            for i in T.Parallel(32):
+          # ^^^^^^^^^^^^^^^^^^^^^^^ remark[TL508] the edge of the tensor may lie between elements
+                S[i] = A[k, i]
+            T.copy(S, C[k, 0])
+        """,
+        """
+        T.assume(N % 8 == 0)
+        for k in T.Pipelined(64, num_stages=2):
+            T.copy(A[k, 0], S)
+            T.copy(S, C[k, 0])
+        """,
+        parameters='A: T.Tensor((64, N), "float16"), C: T.Tensor((64, 32), "float16")',
+        dtype="float16",
+    ),
+    Case(
+        "a row length that nobody knows",
+        """
+        T.assume(N > 64)
+        for k in T.Pipelined(63, num_stages=2):
+            for i in T.Parallel(32):
+          # ^^^^^^^^^^^^^^^^^^^^^^^ remark[TL508] nothing says that `N` is a multiple of 2
+                S[i] = A[k + 1, i]
+            T.copy(S, C[k, 0])
+        """,
+        PLAIN,
+        parameters='A: T.Tensor((64, N), "float16"), C: T.Tensor((64, 32), "float16")',
         flows_parameters='A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float16")',
-        flows_tile=64,
         dtype="float16",
     ),
     Case(

@@ -125,10 +125,12 @@ def _loop_candidates(state: State, var: Variable) -> Iterator[Candidate]:
     bits = min([*(c.bits for c in memory), *(c.buffer.bits for c in accesses)], default=32)
     limits = [c.limit for c in memory if c.limit is not None]
     limit = min(limits) if limits else None
+    least = max((c.least for c in memory), default=1)
     last = len(var.shape) - 1
     unit = [d for c in memory for d, stride in enumerate(c.strides) if stride == 1]
     for dim in dict.fromkeys([last, *unit]):
-        for width in vector_widths(var.shape[dim], bits, limit):
+        widths = vector_widths(var.shape[dim], bits, limit)
+        for width in [w for w in widths if w >= least] or widths:
             layout = loop_layout(var.shape, threads, width, dim)
             yield Candidate(var, layout, f"{width} wide along dimension {dim}")
     if any(c.index is None and c.mode is not Mode.READ for c in accesses):

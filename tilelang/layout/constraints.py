@@ -249,7 +249,8 @@ class Memory:
     """The loop touches memory: iteration `x` at element `sum(x * strides)` of `bits` each.
 
     Decides nothing alone; makes wide and coalesced distributions cheaper. A stride of None is
-    unknown. `limit` is the widest vector allowed, in elements.
+    unknown. `limit` is the widest vector allowed, in elements, and `least` the narrowest that is
+    worth having, where there is a choice.
     """
 
     loop: Variable
@@ -257,6 +258,7 @@ class Memory:
     bits: int
     origin: Origin
     limit: int | None = None
+    least: int = 1
 
     def __post_init__(self) -> None:
         if self.loop.kind is not Kind.LOOP or len(self.strides) != len(self.loop.shape):

@@ -78,8 +78,9 @@ VECTOR_BITS = 128  # the widest access of one thread
 class Builder:
     """The demands of one group of threads, in program order.
 
-    `counters` are the sequential loops of known range around the statement being read, `times`
-    how often all of them together run it. `plain` are the gemms that warps do, and no warp group.
+    `ahead`: the loop around copies for later iterations. `counters` are the sequential loops of
+    known range around the statement being read, `times` how often all of them together run it.
+    `plain` are the gemms that warps do, and no warp group.
     """
 
     machine: Machine
@@ -101,6 +102,7 @@ class Builder:
     variables: dict[Buffer, Variable] = field(default_factory=dict)
     counters: tuple[Counter, ...] = ()
     times: int = 1
+    ahead: bool = False
     _names: set[str] = field(default_factory=set)
 
     # -- variables -------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tilelang.layout.constraints import Origin
+from tilelang.layouts.ahead import runs_ahead
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import counter_of
 from tilelang.layouts.machine import Machine
@@ -106,12 +107,13 @@ class _Reader:
             case st.For(kind="parallel"):
                 parallel.demand(b, stmt)
             case st.For():
-                outer, times = b.counters, b.times
+                outer, times, ahead = b.counters, b.times, b.ahead
                 counter = counter_of(stmt)
                 b.counters = outer if counter is None else (*outer, counter)
                 b.times = times * (SOME if counter is None else len(counter.values))
+                b.ahead = ahead or runs_ahead(stmt)
                 self.block(stmt.body, group)
-                b.counters, b.times = outer, times
+                b.counters, b.times, b.ahead = outer, times, ahead
             case st.If(condition=condition, then=then, orelse=orelse):
                 scalar.demand(self._threads(group), stmt, self.conditions)
                 self._under(condition, then, group)

@@ -112,6 +112,8 @@ class LaunchLayouts:
     # Statements whose accesses of a tensor cannot be as wide as they come, and why.
     narrow: tuple[tuple[Span, str], ...] = ()
     products: tuple[Product, ...] = ()
+    # Copies that might run ahead, if they moved whole words, and why they do not.
+    no_words: tuple[tuple[Span, str], ...] = ()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -147,6 +149,11 @@ class LayoutMap:
         """What keeps a statement from moving as many elements of a tensor at a time as there are
         instructions for; None where nothing does."""
         return self._narrow.get(span)
+
+    def why_no_words(self, span: Span | None) -> str | None:
+        """What keeps a copy from moving 4 bytes at a time, where that is known."""
+        found = (why for launch in self.launches for at, why in launch.no_words if at == span)
+        return next(found, None)
 
     @cached_property
     def _narrow(self) -> dict[Span | None, str]:

@@ -31,6 +31,7 @@ class Machine:
     family: Family | None
     has_ldmatrix: bool
     has_wgmma: bool = False
+    has_cp_async: bool = False
     nominal: bool = False
     registers: int | None = None  # of one thread
 
@@ -54,6 +55,7 @@ def machine_of(target: str | Target) -> Machine:
         family,
         row.has_ldmatrix,
         row.mma == "wgmma",
+        row.has_cp_async,
         nominal,
         row.registers,
     )

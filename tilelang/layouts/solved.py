@@ -6,6 +6,7 @@ from tilelang.layout.constraints import Variable, variables_of
 from tilelang.layout.loops import replicated
 from tilelang.layout.solution import Solution
 from tilelang.layouts.addresses import known_shape
+from tilelang.layouts.ahead import why_no_words
 from tilelang.layouts.builder import UNKNOWN, Builder
 from tilelang.layouts.collect import Collected
 from tilelang.layouts.layout_map import Entry, LaunchLayouts
@@ -43,6 +44,7 @@ class Solved:
             self.collected.launch.span, self.collected.threads, buffers, loops,
             tuple(narrow for b, _ in self.groups for narrow in b.narrow()),
             tuple(p for b, _ in self.groups for p in b.products),
+            tuple(why for b, solution in self.groups for why in why_no_words(b, solution)),
         )  # fmt: skip
 
     def _buffer(self, buffer: Buffer) -> Entry | None:

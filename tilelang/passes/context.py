@@ -81,6 +81,10 @@ class PassContext:
         as far as layout inference knows it."""
         return None if self.layouts is None else self.layouts.why_narrow(from_tir(span))
 
+    def why_no_words(self, span: TirSpan) -> str | None:
+        """What keeps a copy from moving 4 bytes at a time, as far as layout inference knows it."""
+        return None if self.layouts is None else self.layouts.why_no_words(from_tir(span))
+
     def passed_over(self, kind: str, way: str, why: str, span: TirSpan = None) -> None:
         """Tell why a faster way was not taken at a place, before what was is noted there."""
         self.choices.passed_over(kind, way, why, from_tir(span))

@@ -17,10 +17,11 @@ from tilelang.dtypes import dtype as find_dtype
 from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import call
 from tilelang.ir.flatten import strides_of
-from tilelang.ir.spans import TirSpan
+from tilelang.ir.spans import TirSpan, from_tir
 from tilelang.ir.visit import Rewriter, collect, statements, substitute, uses, with_body
 from tilelang.passes.context import PassContext, moved
 from tilelang.passes.scoped import ScopedRewriter, is_lazy_select
+from tilelang_diagnostics.model import Span
 
 # PTX ISA, cp.async: bytes of one instruction.
 WIDTHS: Final = (4, 8, 16)
@@ -47,6 +48,7 @@ class _Lower(ScopedRewriter):
         self._ctx = ctx
         self._marked = False
         self._reasons: dict[str, str | None] = {}
+        self._promises: dict[tuple[Span | None, str], str] = {}
         made = collect(func.body, tirx.AllocBuffer)
         self._names = frozenset(str(s.buffer.name) for s in made)
 
@@ -57,6 +59,11 @@ class _Lower(ScopedRewriter):
         body = self.any(s.body)
         self._marked = False
         for reason, help in self._reasons.items():
+            if (
+                help is not None
+                and self._promises.setdefault((from_tir(s.span), help), reason) != reason
+            ):
+                continue  # one promise settles both
             self._ctx.report(
                 "TL508", f"a copy of this pipeline waits for its data: {reason}", s.span,
                 label="not asynchronous", help=help,
@@ -183,10 +190,10 @@ class _Lower(ScopedRewriter):
         bits = find_dtype(str(s.buffer.dtype)).bits * build.lanes_of(build.dtype_of(value))
         size = bits * count // 8
         if size not in WIDTHS:
-            known = self._ctx.known(span)
+            known = self._ctx.why_no_words(span)
             raise _StaysSynchronous(
                 f"a thread moves {size} byte{'s' * (size != 1)} at a time, not 4, 8 or 16: "
-                f"{known or 'that many do not lie together, or not at a multiple'}",
+                f"{known or _unknown_rows(value.source, size)}",
                 _how_to_promise(value.source),
             )  # fmt: skip
         if predicate is not None and collect(predicate, tirx.TensorLoad):
@@ -231,15 +238,26 @@ def _moved(value: Any) -> Any | None:
             return value.source if isinstance(value, tirx.TensorLoad) else None
 
 
+def _unknown_rows(source: Any, size: int) -> str:
+    """Why fewer than 4 bytes move at a time, where layout inference does not know."""
+    for var in _row_lengths(source):
+        return f"nothing says that `{var.name}` is a multiple of {WIDTHS[0] // size}"
+    return "no more lie together both in memory and in the tile, from a multiple of that size"
+
+
+def _row_lengths(source: Any) -> list[Any]:
+    """The variables that the distances between rows of a tensor depend on."""
+    return [var for stride in strides_of(source)[:-1] for var in collect(stride, tirx.Var)]
+
+
 def _how_to_promise(source: Any) -> str | None:
     """What to assume of a row length that is only known at run time."""
     elements = max(1, WIDTHS[-1] * 8 // find_dtype(str(source.dtype)).bits)
-    for stride in strides_of(source)[:-1]:
-        for var in collect(stride, tirx.Var):
-            return (
-                f"if {var.name} is always a multiple of {elements}, promise it: "
-                f"T.assume({var.name} % {elements} == 0)"
-            )
+    for var in _row_lengths(source):
+        return (
+            f"if {var.name} is always a multiple of {elements}, promise it: "
+            f"T.assume({var.name} % {elements} == 0)"
+        )
     return None
 
 

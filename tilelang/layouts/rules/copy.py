@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tilelang.layout.constraints import Fixed, Mode
 from tilelang.layout.fragment import Fragment
+from tilelang.layouts.ahead import prefer_words
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.indices import region_indices
 from tilelang.layouts.rules.naming import origin_of
@@ -33,6 +34,8 @@ def demand(b: Builder, op: TileOp) -> None:
     first = len(b.constraints)
     b.touch(nest, src.buffer, region_indices(src, pairing.src), Mode.READ, origin, width)
     b.touch(nest, dst.buffer, region_indices(dst, pairing.dst), Mode.WRITE, origin, width)
+    if b.ahead or op.name == "async_copy":
+        prefer_words(b, nest, src.buffer, dst.buffer)
     layout = op.attr("loop_layout")
     if isinstance(layout, Fragment) and layout.shape == nest.extents:
         b.constraints.insert(first, Fixed(nest.variable, layout, origin, convertible=False))

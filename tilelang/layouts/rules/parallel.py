@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from tilelang.layout.constraints import Fixed, Mode, Origin
 from tilelang.layout.fragment import Fragment
 from tilelang.layouts.addresses import constant_shape
+from tilelang.layouts.ahead import copied_by, prefer_words
 from tilelang.layouts.builder import Builder
 from tilelang.layouts.demands import Nest
 from tilelang.layouts.indices import Counter, counter_of, indices_of
@@ -81,6 +82,8 @@ def demand(b: Builder, loop: st.For) -> None:
     body = _Body()
     _read_block(loop.body, body, b.counters)
     _add(b, nest, body, limit)
+    if b.ahead and (copied := copied_by(loop)) is not None:
+        prefer_words(b, nest, *copied)
     memory = [use.buffer.dtype for use in b.global_uses if use.nest is nest]
     if limit is not None and memory:
         b.limit_width(nest, limit, max(memory, key=lambda dtype: dtype.bits), origin)
