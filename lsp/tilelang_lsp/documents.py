@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 # Before kernels are looked into: typing goes on meanwhile more often than not.
 LOOK_AFTER_SECONDS = 0.1
+# In as many turns of the loop a request that waited for an analysis is answered.
+ANSWER_TURNS = 5
 SYNTAX_ERROR = "TL101"
 
 
@@ -232,19 +234,29 @@ class Documents:
                 return
             except WorkerFailed as error:
                 log.error("%s: %s", document.path, error)
-                self._miss(document, error)
+                has_news = self._miss(document, error)
             else:
-                document.analysed = version
+                document.analysed, has_news = version, True
                 self._accept(document, reading, options)
-        document.settled.set()
+            if not document.dirty:
+                await self._give_out(document, has_news)
         document.looking = asyncio.get_running_loop().create_task(self._look(document))
 
-    def _miss(self, document: Document, error: WorkerFailed) -> None:
-        """A text was not analysed: that is said until the next one is."""
-        if not document.dirty and mentions_language(document.text):
-            missed = not_analysed(document.path, error)
-            document.findings = (missed, *of_an_analysis(document.findings))
+    async def _give_out(self, document: Document, has_news: bool) -> None:
+        """Answers first, hints above all, which a typist waits for; then findings."""
+        document.settled.set()
+        for _ in range(ANSWER_TURNS):
+            await asyncio.sleep(0)
+        if has_news and not document.dirty:
             self.publish(document)
+
+    def _miss(self, document: Document, error: WorkerFailed) -> bool:
+        """A text was not analysed: that is said until the next one is, if the text is for us."""
+        if document.dirty or not mentions_language(document.text):
+            return False
+        missed = not_analysed(document.path, error)
+        document.findings = (missed, *of_an_analysis(document.findings))
+        return True
 
     def _accept(self, document: Document, reading: Reading, options: Options) -> None:
         found = reading.head.diagnostics
@@ -262,7 +274,6 @@ class Documents:
             before = of_an_analysis(d for d in document.findings if d.code != SYNTAX_ERROR)
             document.findings = (*found, *before)
         if not document.dirty:
-            self.publish(document)
             self.told(document, "static")
 
     def _know(self, document: Document, digest: dict[Key, str], options: Options) -> None:
@@ -297,11 +308,12 @@ class Documents:
 
     async def _look(self, document: Document) -> None:
         """Look into what has changed, kernel by kernel."""
-        options = self.options(document.path, document.text)
-        if self.looker is not None and document.reading.text == document.text:
-            digest = document.digest
-            todo = document.insights.missing(digest)
-            if todo and self.look_after:
+        digest = document.digest
+        is_current = self.looker is not None and document.reading.text == document.text
+        todo = document.insights.missing(digest) if is_current else []
+        if todo:
+            options = self.options(document.path, document.text)
+            if self.look_after:
                 await asyncio.sleep(self.look_after)
             for key in todo:
                 if digest[key] not in document.failed and self._is_sound(document, key):

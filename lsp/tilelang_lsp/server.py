@@ -95,6 +95,8 @@ class TilelangServer(LanguageServer):
                 # The cell was deleted meanwhile.
                 raise JsonRpcException(CHANGED, lsp.LSPErrorCodes.ContentModified.value)
             request = await self._request(document, converter, params)
+            if feature.settings:
+                request = self._with_settings(request, document)
             if feature.apart:
                 found = await asyncio.to_thread(feature.answer, request)
             else:
@@ -140,11 +142,16 @@ class TilelangServer(LanguageServer):
         return Request(
             document.text, document.reading, await self.catalogue(), line, column, end_line,
             end_column, document.hints, convert.include_declaration(params), document.insights,
-            self.options_of(document.path, document.text),
-            (*comment_findings(document.text, document.path), *document.shown),
-            getattr(params, "new_name", ""), converter.uri,
-            tuple(converter.position(place) for place in places), self.linked.workspace,
-            convert.kinds_asked_for(params), self.projects.text(document.path),
+            new_name=getattr(params, "new_name", ""), uri=converter.uri,
+            positions=tuple(converter.position(place) for place in places),
+            workspace=self.linked.workspace, only=convert.kinds_asked_for(params),
+        )  # fmt: skip
+
+    def _with_settings(self, request: Request, document: Document) -> Request:
+        said = comment_findings(document.text, document.path)
+        return replace(
+            request, options=self.options_of(document.path, document.text),
+            findings=(*said, *document.shown), project=self.projects.text(document.path),
         )  # fmt: skip
 
     async def catalogue(self) -> Catalogue:

@@ -72,7 +72,14 @@ def run(story: Callable[[Editor], Awaitable[None]]) -> Editor:
 
 async def opened(editor: Editor, text: str = TEXT) -> None:
     editor.documents.open(URI, PATH, 1, text)
-    await editor.documents.current(URI)
+    await told(editor)
+
+
+async def told(editor: Editor) -> None:
+    """Until all is said of the text as it is now."""
+    document = await editor.documents.current(URI)
+    assert document is not None
+    await document.looked.wait()
 
 
 def test_opening_publishes_findings_and_hints() -> None:
@@ -102,7 +109,7 @@ def test_an_analysis_of_an_older_text_gives_hints_but_publishes_nothing() -> Non
         await editor.analyser.started.wait()
         editor.documents.change(URI, 3, "\n" + longer)
         editor.analyser.go.set()
-        await editor.documents.current(URI)
+        await told(editor)
 
     editor = run(story)
     assert [version for version, _ in editor.published] == [1, 3]
@@ -110,12 +117,44 @@ def test_an_analysis_of_an_older_text_gives_hints_but_publishes_nothing() -> Non
     assert len(editor.analyser.texts) == 3
 
 
+def test_who_waits_is_answered_before_findings_are_sent() -> None:
+    order: list[str] = []
+
+    async def asks(waiting: Awaitable[Document | None]) -> None:
+        await waiting
+        order.append("answered")
+
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.documents.publish = lambda document: order.append("published")
+        editor.documents.change(URI, 2, TEXT + "#")
+        waiting = (editor.documents.within(URI, 30), editor.documents.current(URI))
+        await asyncio.gather(*map(asks, waiting))
+        await told(editor)
+
+    run(story)
+    assert order == ["answered", "answered", "published"]
+
+
+def test_an_edit_while_answers_go_out_is_analysed_before_anything_is_published() -> None:
+    async def story(editor: Editor) -> None:
+        await opened(editor)
+        editor.documents.change(URI, 2, TEXT + "#")
+        await editor.documents.current(URI)
+        editor.documents.change(URI, 3, TEXT + "##")
+        await told(editor)
+
+    editor = run(story)
+    assert [version for version, _ in editor.published] == [1, 3]
+    assert editor.analyser.texts[1:] == [TEXT + "#", TEXT + "##"]
+
+
 def test_keystrokes_in_a_row_are_analysed_once() -> None:
     async def story(editor: Editor) -> None:
         await opened(editor)
         for version in range(2, 12):
             editor.documents.change(URI, version, TEXT + "#" * version)
-        await editor.documents.current(URI)
+        await told(editor)
 
     editor = run(story)
     assert editor.analyser.texts == [TEXT, TEXT + "#" * 11]
@@ -125,7 +164,7 @@ def test_an_unreadable_text_keeps_hints_and_findings() -> None:
     async def story(editor: Editor) -> None:
         await opened(editor)
         editor.documents.change(URI, 2, "\n" + TEXT.replace("import tilelang\n", "import (\n"))
-        await editor.documents.current(URI)
+        await told(editor)
 
     editor = run(story)
     assert editor.published[-1] == (2, ("TL101", "TL110"))
@@ -136,7 +175,7 @@ def test_nothing_is_refreshed_when_hints_moved_as_foreseen() -> None:
     async def story(editor: Editor) -> None:
         await opened(editor)
         editor.documents.change(URI, 2, "\n" + TEXT)
-        await editor.documents.current(URI)
+        await told(editor)
 
     assert run(story).refreshes == 1
 
@@ -156,7 +195,7 @@ def test_a_text_that_is_not_analysed_says_so_until_one_is(
         editor.analyser.fails = error
         for version in (2, 3):
             editor.documents.change(URI, version, TEXT + "#" * version)
-            await editor.documents.current(URI)
+            await told(editor)
             assert editor.hint_lines() == [LINE]
         said = editor.documents.open_files[URI].shown[0]
         assert (said.message, said.span) == (message, Span(PATH, 1, 1, 1, 1))
@@ -164,7 +203,7 @@ def test_a_text_that_is_not_analysed_says_so_until_one_is(
         broken = TEXT.replace("import tilelang\n", "import (\n")
         for version, text in ((4, f"{broken}###"), (5, TEXT)):
             editor.documents.change(URI, version, text)
-            await editor.documents.current(URI)
+            await told(editor)
 
     assert run(story).published == [
         (1, ("TL110",)), (2, ("TL819", "TL110")), (3, ("TL819", "TL110")), (4, ("TL101", "TL110")),
@@ -202,6 +241,6 @@ def test_new_settings_read_everything_again() -> None:
     async def story(editor: Editor) -> None:
         await opened(editor)
         editor.documents.reanalyse()
-        await editor.documents.current(URI)
+        await told(editor)
 
     assert len(run(story).analyser.texts) == 2

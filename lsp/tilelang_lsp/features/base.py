@@ -20,6 +20,7 @@ class Request:
 
     `text` is what the editor holds now; `reading` may be of an older text, unless the feature
     waits for the current one. `hints` are those of the analysis, moved to where `text` has them.
+    `options`, `findings` and `project` are there if the feature asks for settings.
     """
 
     text: str
@@ -53,10 +54,12 @@ class Feature:
 
     `waits`: for the analysis of the current text ("current"), for a moment ("fresh"), or takes what
     there is ("newest") because an answer at once is worth more than a fresh one. `apart`: it may
-    read many files, so that it is answered on a thread of its own.
+    read many files, so that it is answered on a thread of its own. `settings`: it looks at those
+    of the file, which take longer to find out than hints may.
     """
 
     method: str
     answer: Callable[[Request], Any]
     waits: Literal["current", "fresh", "newest"]
     apart: bool = False
+    settings: bool = True

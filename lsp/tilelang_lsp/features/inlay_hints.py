@@ -63,7 +63,7 @@ def _answer(request: Request) -> tuple[Hint, ...]:
     return tuple(h for h in request.hints if request.line <= h.line <= request.end_line)
 
 
-FEATURE = Feature("textDocument/inlayHint", _answer, "fresh")
+FEATURE = Feature("textDocument/inlayHint", _answer, "fresh", settings=False)
 
 
 def _fitting(row: list[Hint]) -> Iterator[Hint]:
