@@ -254,6 +254,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          _WARNING, ValueError),
     Code("TL228", "not-indexable", "an index into something that is not a buffer",
          _ERROR, TypeError),
+    Code("TL229", "unused-promise", "a T.assume about memory that the kernel writes",
+         _WARNING, ValueError),
     # Dtypes.
     Code("TL230", "unknown-dtype", "a dtype that does not exist", _ERROR, ValueError),
     Code("TL231", "ambiguous-dtype", "a dtype name that stands for several formats",

@@ -50,18 +50,28 @@ class Prover:
     @contextmanager
     def under(self, condition: tirx.Expr) -> Iterator[None]:
         """`condition` holds for what is proved inside."""
-        if not self._is_stable(condition):
+        known = [part for part in conjuncts(condition) if self._is_stable(part)]
+        if not known:
             yield
             return
         previous = self._facts
         with ExitStack() as stack:
-            for part in conjuncts(condition):
-                stack.enter_context(self.analyzer.constraint_scope(part))
+            for part in known:
+                for form in self._forms(part):
+                    stack.enter_context(self.analyzer.constraint_scope(form))
             self._facts, self._next = self._next, self._next + 1
             try:
                 yield
             finally:
                 self._facts = previous
+
+    def _forms(self, condition: tirx.Expr) -> list[tirx.Expr]:
+        """`condition`, and what it says of the memory that its names were read from: proofs ask
+        for that, since the analyzer puts values in place of names."""
+        if contains(condition, _is_load):
+            return [condition]
+        simple = self.analyzer.simplify(condition)
+        return [condition, simple] if contains(simple, _is_load) else [condition]
 
     def decides(self, condition: tirx.Expr) -> bool | None:
         """Whether `condition` holds here if simplification alone tells, else None; cheap."""
@@ -146,6 +156,10 @@ def written_buffers(node: Any) -> frozenset[tirx.Buffer]:
             elif tirx.is_buffer_var(arg):
                 found.add(arg)
     return frozenset(found)
+
+
+def _is_load(node: Any) -> bool:
+    return isinstance(node, tirx.TensorLoad)
 
 
 def _is_call(node: Any) -> bool:
