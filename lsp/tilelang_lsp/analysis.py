@@ -118,7 +118,7 @@ def _head(
     own = own_findings(file.diagnostics(), file.path, options.imports)
     found = [d for d in own if not _lies_in(d.span, broken)]
     selection = Selection(options.select, options.ignore)
-    tops = [top for _, top in file.tops.values()]
+    tops = [top for _, _, top in file.tops.values()]
     return Head(
         shown((*problems, *found), text, file.path, selection, _closed(file)),
         tuple(node for top in tops for node in top.definitions),

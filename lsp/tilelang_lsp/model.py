@@ -154,6 +154,15 @@ class Outline:
         for child in self.children:
             yield from child.walk()
 
+    def down(self, by: int) -> Outline:
+        """The same so many lines further down."""
+        children = tuple(child.down(by) for child in self.children)
+        whole, name = (
+            Span(s.file, s.line + by, s.column, s.end_line + by, s.end_column)
+            for s in (self.whole, self.name_span)
+        )
+        return Outline(self.name, self.kind, whole, name, self.detail, children)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -2,11 +2,12 @@
 
     def first(): ...        the same lines as before: the same nodes
     def second(): ...       edited: parsed anew, alone
-    def third(): ...        the same lines: the same nodes, unless lines were added or taken away
+    def third(): ...        the same lines: the same nodes, moved where lines came or went before
 
 A file is cut where a statement at its top ends. There Python's tokenizer starts from nothing, so a
 piece that parses alone parses the same in the whole file, and what precedes a mistake has no say in
-the message about it. Trees are shared between versions: nobody changes them.
+the message about it. A tree is good until the next text of its file is parsed, which takes over its
+nodes; nobody else changes them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ast
 import warnings
 from bisect import bisect_left
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tilelang_diagnostics.sources import split_lines
@@ -24,13 +26,29 @@ from tilelang_lsp.edits import common
 MOST_FILES = 16  # whose last tree is kept
 
 
+@dataclass(slots=True, eq=False)
+class _Piece:
+    """Some lines of a file; `places` are those of all nodes, once they had to be moved."""
+
+    nodes: list[ast.stmt]
+    places: list[dict[str, int]] | None = None
+
+    def move(self, by: int) -> None:
+        """Follow lines that came or went before this piece."""
+        if self.places is None:
+            self.places = _places(self.nodes)
+        for place in self.places:
+            place["lineno"] += by
+            place["end_lineno"] += by
+
+
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """A text that parsed: `ends` are the lines its pieces end at, `nodes` what stands in each."""
+    """A text that parsed: `ends` are the lines its pieces end at."""
 
     lines: tuple[str, ...]
     ends: tuple[int, ...]
-    nodes: tuple[tuple[ast.stmt, ...], ...]
+    pieces: tuple[_Piece, ...]
 
 
 class Parser:
@@ -45,18 +63,18 @@ class Parser:
         lines = split_lines(text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # Python's own, not about kernels
-            pieces = None if known is None else _pieces(known, lines)
-            if pieces is None:
-                pieces = _cut(lines, ast.parse(text, filename=path).body)
-        self._known[path] = _Version(lines, *pieces)
+            found = None if known is None else _pieces(known, lines)
+            if found is None:
+                found = _cut(lines, ast.parse(text, filename=path).body)
+        self._known[path] = _Version(lines, *found)
         self._known.move_to_end(path)
         if len(self._known) > MOST_FILES:
             self._known.popitem(last=False)
-        nodes = [node for piece in pieces[1] for node in piece]
+        nodes = [node for piece in found[1] for node in piece.nodes]
         return ast.Module(nodes, [])
 
 
-_Pieces = tuple[tuple[int, ...], tuple[tuple[ast.stmt, ...], ...]]
+_Pieces = tuple[tuple[int, ...], tuple[_Piece, ...]]
 
 
 def _pieces(known: _Version, lines: tuple[str, ...]) -> _Pieces | None:
@@ -68,17 +86,18 @@ def _pieces(known: _Version, lines: tuple[str, ...]) -> _Pieces | None:
     shorter = min(len(old), len(lines))
     head = common(old, lines, shorter)
     if head == len(old) == len(lines):
-        return known.ends, known.nodes
+        return known.ends, known.pieces
     first = bisect_left(known.ends, head + 1)  # the first piece that an edit touched
-    if first == len(known.ends) or head < first_line(known.nodes[first][0]):
+    if first == len(known.ends) or head < first_line(known.pieces[first].nodes[0]):
         first -= 1  # what is indented or says `else` belongs to the piece before
     if first < 1:
         return None
     begin = known.ends[first - 1]
     tail = common(old[::-1], lines[::-1], shorter - head)
     last = bisect_left(known.ends, len(old) - tail)  # the last one
-    stop = known.ends[last] if last < len(known.ends) else len(old)
-    if len(old) == len(lines) and last < len(known.ends):
+    if first <= last < len(known.ends):
+        by = len(lines) - len(old)
+        stop = known.ends[last] + by
         try:
             found = _cut(lines, _parsed(lines, begin, stop), begin)
         except SyntaxError as error:
@@ -89,12 +108,16 @@ def _pieces(known: _Version, lines: tuple[str, ...]) -> _Pieces | None:
             pass
         else:
             if not found[0] or found[0][-1] == stop:
+                behind = known.pieces[last + 1 :]
+                if by:
+                    for piece in behind:
+                        piece.move(by)
                 return (
-                    (*known.ends[:first], *found[0], *known.ends[last + 1 :]),
-                    (*known.nodes[:first], *found[1], *known.nodes[last + 1 :]),
+                    (*known.ends[:first], *found[0], *(e + by for e in known.ends[last + 1 :])),
+                    (*known.pieces[:first], *found[1], *behind),
                 )
     found = _cut(lines, _parsed(lines, begin, len(lines)), begin)
-    return (*known.ends[:first], *found[0]), (*known.nodes[:first], *found[1])
+    return (*known.ends[:first], *found[0]), (*known.pieces[:first], *found[1])
 
 
 def _parsed(lines: tuple[str, ...], begin: int, stop: int) -> list[ast.stmt]:
@@ -106,16 +129,32 @@ def _parsed(lines: tuple[str, ...], begin: int, stop: int) -> list[ast.stmt]:
 def _cut(lines: tuple[str, ...], body: list[ast.stmt], begin: int = 0) -> _Pieces:
     """Statements in pieces that end with a line; the one after a piece begins on a later line."""
     ends: list[int] = []
-    nodes: list[list[ast.stmt]] = []
+    pieces: list[_Piece] = []
     for node in body:
         end = node.end_lineno or node.lineno
         if ends and (first_line(node) <= ends[-1] or lines[ends[-1] - 1].endswith("\\")):
             ends[-1] = end
-            nodes[-1].append(node)
+            pieces[-1].nodes.append(node)
         else:
             ends.append(end)
-            nodes.append([node])
+            pieces.append(_Piece([node]))
     while ends and lines[ends[-1] - 1].endswith("\\"):
         ends.pop()
-        nodes[-2:] = [[n for piece in nodes[-2:] for n in piece]]
-    return tuple(ends), tuple(tuple(piece) for piece in nodes)
+        pieces[-2:] = [_Piece([n for piece in pieces[-2:] for n in piece.nodes])]
+    return tuple(ends), tuple(pieces)
+
+
+def _places(nodes: Iterable[ast.AST]) -> list[dict[str, int]]:
+    """The attributes of nodes, and of all below them, that have a place."""
+    found: list[dict[str, int]] = []
+    pending = [*nodes]
+    while pending:
+        fields = vars(pending.pop())
+        if "lineno" in fields:
+            found.append(fields)
+        for value in fields.values():
+            if isinstance(value, list):
+                pending += [inner for inner in value if isinstance(inner, ast.AST)]
+            elif isinstance(value, ast.AST):
+                pending.append(value)
+    return found

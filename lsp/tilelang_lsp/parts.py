@@ -33,15 +33,26 @@ class Top:
     imports: Imports
 
 
-Tops: TypeAlias = dict[int, tuple[ast.stmt, Top]]  # by the identity of the statement
+# By the identity of the statement, with the line that it was on.
+Tops: TypeAlias = dict[int, tuple[ast.stmt, int, Top]]
 
 
 def tops_of(source: SourceFile, known: Tops) -> Tops:
     """The statements at the top of a file, with what is `known` of those that are the same."""
-    return {
-        id(node): known.get(id(node)) or (node, Top(definitions(node, source), imports(node)))
-        for node in source.tree.body
-    }
+    found: Tops = {}
+    for node in source.tree.body:
+        before = known.get(id(node))
+        if before is None:
+            top = Top(definitions(node, source), imports(node))
+        else:
+            top = _moved(before[2], node.lineno - before[1])
+        found[id(node)] = node, node.lineno, top
+    return found
+
+
+def _moved(top: Top, by: int) -> Top:
+    """What a statement defines after it went down by some lines."""
+    return replace(top, definitions=tuple(d.down(by) for d in top.definitions)) if by else top
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +139,7 @@ def _part(
         for fact in program_facts(parsed, path, statements.lines)
     ]  # fmt: skip
     first, last = ranges[owner]
-    symbols = [_without(s, others) for s in symbols_of(kernels, path)]
+    symbols = [_without(s, others, ranges[owner]) for s in symbols_of(kernels, path)]
     own = [s.function != MODULE and first <= s.span.line <= last for s in symbols]
     return Part(
         tuple(kernel_of(parsed, owner) for parsed in kernels),
@@ -140,7 +151,11 @@ def _part(
     )
 
 
-def _without(symbol: Symbol, ranges: list[tuple[int, int]]) -> Symbol:
+def _without(symbol: Symbol, ranges: list[tuple[int, int]], own: tuple[int, int]) -> Symbol:
     """A symbol without its uses in other parts, which those know themselves."""
-    kept = [u for u in symbol.uses if not any(a <= u.line <= b for a, b in ranges)]
+    first, last = own
+    kept = [
+        u for u in symbol.uses
+        if first <= u.line <= last or not any(a <= u.line <= b for a, b in ranges)
+    ]  # fmt: skip
     return symbol if len(kept) == len(symbol.uses) else replace(symbol, uses=tuple(kept))

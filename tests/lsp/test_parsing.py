@@ -85,7 +85,8 @@ def test_random_edits(full: bool) -> None:
     [
         ("y = 2", "y = 7", "import a; first; z = 3"),
         ("z = 3", "z = 4", "import a; first"),  # `second` may go on
-        ("y = 2", "y = 2\n    w = 3", "import a; first"),
+        ("y = 2", "y = 2\n    w = 3", "import a; first; z = 3"),
+        ("# between\n", "", "import a; z = 3"),
         ("import a", "import b", ""),
         ("y = 2", "y = (2", None),
     ],
