@@ -18,7 +18,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from tilelang_diagnostics.sources import split_lines
 from tilelang_lsp.definitions import first_line
@@ -38,7 +38,7 @@ class Bound:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statements:
     """Where the statements at the top of a file begin, and the text of each function among them.
 
@@ -97,26 +97,41 @@ class Statements:
         first = self.firsts.get(name)
         return (0, -1) if first is None else (first, first + self.functions[name].count("\n"))
 
-    @property
+    @cached_property
     def shared(self) -> tuple[object, ...]:
         """The texts that every definition depends on."""
         for_all = [t for t in self.functions.values() if _is_for_all(t)]
         return self.others, tuple(self.headers.items()), tuple(for_all)
 
+    @cached_property
+    def _words(self) -> Mapping[str, frozenset[str]]:
+        """What each function says."""
+        return {n: _words(text) for n, text in self.functions.items()}
+
+    @cached_property
+    def _digests(self) -> Mapping[str, str]:
+        """Those of the functions."""
+        return {n: _digest(text) for n, text in self.functions.items()}
+
+    @cached_property
+    def _around(self) -> tuple[str, str]:
+        """What changes with all that every definition depends on, and with what is outside."""
+        return _hash(self.shared), _hash((self.others, [s.text for s in self.bound]))
+
     def digest(self, name: str) -> str:
         """What changes whenever a text does that a definition depends on."""
         own = self.own(name) if name in self.functions else self.lines
-        return _hash((self.shared, own))
+        return _hash((self._around[0], *map(_digest, own)))
 
     def run_digest(self, name: str, kernels: Collection[str]) -> str:
         """What changes whenever running a definition may do something else: host code makes its
         inputs and says what is right. `kernels` are the definitions that hold some."""
-        texts = [(n, t) for n, t in self.functions.items() if n == name or n not in kernels]
-        return _hash((self.others, self.bound, texts))
+        texts = [d for d in self._digests.items() if d[0] == name or d[0] not in kernels]
+        return _hash((self._around[1], texts))
 
     def own(self, name: str) -> tuple[str, ...]:
         """The other texts that a function depends on, itself first."""
-        words = {n: _words(text) for n, text in self.functions.items()}
+        words = self._words
         callers = {n for n, said in words.items() if name in said and n != name}
         found, said, taken = {name: False}, set[str](), dict[Bound, None]()
         found.update(dict.fromkeys(callers, False))  # whether what it says was looked at
@@ -159,6 +174,11 @@ class Statements:
 
 def _hash(value: object) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _digest(text: str) -> str:
+    return _hash(text)
 
 
 @lru_cache(maxsize=4096)
