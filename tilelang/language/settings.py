@@ -17,6 +17,7 @@ from tilelang_diagnostics.model import Diagnostic, Span
 
 _COMMENT: Final = re.compile(r"#\s*tilelang:\s*set\b(?P<settings>.*)$")
 _MENTION: Final = re.compile(r"#\s*tilelang:\s*set\b")
+_WORD: Final = "tilelang:"
 
 
 def parse_settings(settings: Sequence[str], span: Span | None = None) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def comment_settings(text: str, tree: ast.Module, path: str) -> Commented:
     of_function: dict[str, dict[str, Any]] = {}
     spans: dict[str, Span] = {}
     problems: list[Diagnostic] = []
-    if not _MENTION.search(text):
+    if _WORD not in text:
         return Commented()
     ranges = _function_lines(text, tree)
     for line, column, comment in _comments(text, tree):
@@ -84,7 +85,7 @@ def _comments(text: str, tree: ast.Module) -> Iterator[tuple[int, int, str]]:
     all the rest. Only a statement that holds such a line is searched for strings.
     """
     for number, row in enumerate(text.split("\n"), 1):
-        match = _MENTION.search(row)
+        match = _MENTION.search(row) if _WORD in row else None
         if match is not None and not _in_string(tree, number, len(row[: match.start()].encode())):
             yield number, match.start() + 1, row[match.start() :].rstrip("\r")
 
