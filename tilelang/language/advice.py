@@ -218,6 +218,15 @@ def device_values(value: Any) -> Iterator[Any]:
             yield from device_values(item)
 
 
+def mentions_open(value: Any) -> bool:
+    """Whether something in `value` is computed from a parameter that nobody has chosen yet."""
+    if isinstance(value, Mapping):
+        return mentions_open((*value, *value.values()))
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return any(mentions_open(item) for item in value)
+    return isinstance(value, Expr) and _is_open(value)
+
+
 def _is_open(value: Expr) -> bool:
     """Whether it is a parameter of a factory that nobody has chosen yet."""
     return any(isinstance(n, Var) and n.kind in ("symbol", "const") for n in walk(value))

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tilelang.dtypes import DType
-from tilelang.language import advice, containers, expressions, inlining, limits, loops
+from tilelang.language import (
+    advice,
+    containers,
+    expressions,
+    host_calls,
+    inlining,
+    limits,
+    loops,
+)
 from tilelang.language.catalog import LanguageFunction
 from tilelang.language.frame import SAFE_BUILTINS, Frame
 from tilelang.language.types import PointerType, TensorFactory
@@ -48,6 +56,9 @@ def call(frame: Frame, node: ast.Call) -> Any:
             return Unknown(f"{ast.unparse(node.func)}(…)")  # sizes are known the second time
         if not frame.host:
             advice.refuse_foreign(function, ast.unparse(node.func), (args, kwargs))
+        plain = host_calls.of_builtin(function, args)
+        if plain is not None:
+            return _call_python(frame, node, plain, args, kwargs)
         return Unknown(f"{function}(…)")
     if isinstance(function, (DType, PointerType)):
         return Unknown("…") if contains_unknown(args) else function(*args, **kwargs)
@@ -135,7 +146,9 @@ def _call_python(
     frame: Frame, node: ast.Call, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Run a Python callable now; builtins that meet expressions become part of the kernel."""
-    if function in _ON_EXPRESSIONS and any(isinstance(a, (Expr, Unknown)) for a in args):
+    if host_calls.is_refused(frame, (args, kwargs)):
+        return _run(frame, node, function, args, kwargs)
+    if _is_conversion(function, args, kwargs):
         return _ON_EXPRESSIONS[function](*args)
     if function is builtins.range and len(args) == 3 and args[2] == 0 and not frame.host:
         reject("TL142", "a loop with step 0 never ends", help="use a non-zero step")
@@ -145,6 +158,19 @@ def _call_python(
         return Unknown(f"{ast.unparse(node.func)}(…)")
     if frame.static and _refuses_symbols(function, args):
         return Unknown(f"{ast.unparse(node.func)}(…)")
+    return _run(frame, node, function, args, kwargs)
+
+
+def _is_conversion(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a builtin meets expressions it becomes one with."""
+    if function not in _ON_EXPRESSIONS or not any(isinstance(a, (Expr, Unknown)) for a in args):
+        return False
+    return function in (builtins.min, builtins.max) or (len(args) == 1 and not kwargs)
+
+
+def _run(
+    frame: Frame, node: ast.Call, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     try:
         return limits.call(function, args, kwargs)
     except (Reject, CompileError) as refused:
@@ -164,11 +190,14 @@ def _call_python(
             return Unknown(f"{ast.unparse(node.func)}(…)")  # sizes are known the second time
         if not frame.host:
             advice.refuse_foreign(function, ast.unparse(node.func), (args, kwargs))
-        if frame.static:
+        if frame.static and not host_calls.raises_in_any_run(frame, function, args, kwargs):
             return Unknown(f"{ast.unparse(node.func)}(…)")
+        if frame.is_helper:
+            place = frame.trace.span
+            raise inlining.HelperRaised(frame.function, host_calls.text(error), place) from error
         reject(
             "TL183",
-            f"`{ast.unparse(node.func)}` raised {type(error).__name__}: {error}",
+            f"`{ast.unparse(node.func)}` raised {host_calls.text(error)}",
             label="called while the kernel is traced",
             labels=_raised_at(error),
             help="pass values it accepts; it runs in Python, before there is a kernel",

@@ -10,7 +10,7 @@ import ast
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from tilelang.language import assign, dropped_tail, expressions
+from tilelang.language import assign, dropped_tail, expressions, host_calls
 from tilelang.language.frame import Frame
 from tilelang.language.frames import REDUCE_SCOPE, LaunchFrame, LoopFrame, ScopeFrame
 from tilelang.language.operands import is_symbolic
@@ -39,6 +39,7 @@ def execute_if(frame: Frame, node: ast.If) -> Flow:
     condition = expressions.evaluate_or_unknown(frame, node.test)
     if isinstance(condition, (Buffer, Region)):
         refuse_truth(condition, frame.span(node.test))
+    host_calls.refuse_truth_in_helper(frame, condition)
     if is_symbolic(condition):
         return _both_branches(frame, node)
     if isinstance(condition, Const):
@@ -71,6 +72,7 @@ def execute_while(frame: Frame, node: ast.While) -> Flow:
     trace = frame.trace
     position = trace.position()
     condition = expressions.evaluate_or_unknown(frame, node.test)
+    host_calls.refuse_truth_in_helper(frame, condition)
     if is_unknown(condition) or frame.host:
         frame.trace.speculative += 1
         execute_block(frame, node.body)

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tilelang.language import advice, calls, containers, inlining, limits, lookups
+from tilelang.language import advice, calls, containers, host_calls, inlining, limits, lookups
 from tilelang.language.frame import Frame
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
@@ -191,7 +191,10 @@ def _bool(frame: Frame, node: ast.BoolOp) -> Any:
     previous, frame.in_condition = frame.in_condition, True
     try:
         for operand in node.values:
-            value = _no_buffer_condition(evaluate(frame, operand))
+            with host_calls.perhaps(frame, result):
+                value = _no_buffer_condition(evaluate(frame, operand))
+            if operand is not node.values[-1]:
+                host_calls.refuse_truth_in_helper(frame, value)
             if isinstance(result, Expr):
                 result = operators.binary("and" if is_and else "or", result, value)
                 continue
@@ -256,16 +259,19 @@ def _is_about_objects(op: ast.cmpop, left: Any, right: Any) -> bool:
 
 def _if_expression(frame: Frame, node: ast.IfExp) -> Any:
     condition = _no_buffer_condition(evaluate(frame, node.test))
+    host_calls.refuse_truth_in_helper(frame, condition)
     if is_unknown(condition):
-        evaluate(frame, node.body)
-        evaluate(frame, node.orelse)
+        with host_calls.perhaps(frame, condition):
+            evaluate(frame, node.body)
+            evaluate(frame, node.orelse)
         return Unknown("…if…else…")
     if not isinstance(condition, Expr):
         return evaluate(frame, node.body if condition else node.orelse)
     condition = operators.as_condition(condition)
     previous, frame.in_condition = frame.in_condition, True
     try:
-        true, false = evaluate(frame, node.body), evaluate(frame, node.orelse)
+        with host_calls.perhaps(frame, condition):
+            true, false = evaluate(frame, node.body), evaluate(frame, node.orelse)
     finally:
         frame.in_condition = previous
     if is_unknown(true) or is_unknown(false) or not (_is_number(true) and _is_number(false)):

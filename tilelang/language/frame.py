@@ -117,6 +117,11 @@ class Frame:
         since = 0 if local is None else len(local.region)
         return any(region not in self.once for region in self.region[since:])
 
+    @property
+    def is_helper(self) -> bool:
+        """Whether Python runs this function for the kernel that calls it."""
+        return self.host and self.depth > 0
+
     @contextmanager
     def device_region(self, *, once: bool = False) -> Iterator[None]:
         """Names bound inside are values of that branch or loop body, and end with it."""
@@ -232,7 +237,8 @@ SAFE_BUILTINS: dict[str, Any] = {
         "range", "repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple",
         "type", "zip", "True", "False", "None", "NotImplemented", "Ellipsis", "ValueError",
         "TypeError", "RuntimeError", "AssertionError", "NotImplementedError", "KeyError",
-        "IndexError", "Exception", "object", "callable", "complex", "bytes",
+        "IndexError", "Exception", "object", "callable", "complex", "bytes", "ord", "chr", "hex",
+        "bin",
     )
     if hasattr(builtins, name)
 }  # fmt: skip
@@ -241,7 +247,7 @@ SAFE_BUILTINS["print"] = lambda *_, **__: None
 _UNKNOWN_BUILTINS = (
     "open", "input", "exec", "eval", "compile", "globals", "locals", "vars", "id", "super",
     "property", "staticmethod", "classmethod", "__import__", "iter", "next", "hash", "format",
-    "ord", "chr", "hex", "bin", "issubclass", "setattr", "dir", "help", "exit", "quit",
+    "issubclass", "setattr", "dir", "help", "exit", "quit",
     "__name__", "__file__",
 )  # fmt: skip
 SAFE_BUILTINS.update((name, Unknown(name)) for name in _UNKNOWN_BUILTINS)

@@ -11,7 +11,15 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from tilelang.dtypes import DType
-from tilelang.language import assign, control, expressions, for_loops, hosting, inlining
+from tilelang.language import (
+    assign,
+    control,
+    expressions,
+    for_loops,
+    host_calls,
+    hosting,
+    inlining,
+)
 from tilelang.language.frame import Frame
 from tilelang.language.frames import LoopFrame
 from tilelang.language.operands import is_symbolic
@@ -148,6 +156,7 @@ def _assert(frame: Frame, node: ast.Assert) -> Flow:
         return "next"
     if isinstance(condition, (Buffer, Region)):
         refuse_truth(condition, frame.span(node.test))
+    host_calls.refuse_truth_in_helper(frame, condition)
     if not isinstance(condition, Expr) or isinstance(condition, Const):
         truth = condition.value if isinstance(condition, Const) else condition
         if not truth and not frame.speculative:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import operator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from tilelang.program.expr import Expr
 from tilelang.program.unknown import Unknown
@@ -72,9 +75,20 @@ def static_module(name: str) -> Any:
         return layout
     if name == "tilelang.autotuner":
         return StaticModule(name, {"autotune": PassThrough()})
-    if name == "math":
-        return math
+    if name in _PURE:
+        return _PURE[name]
     return Unknown(name)
+
+
+_PURE: Final[dict[str, Any]] = {
+    "math": math,
+    "operator": operator,
+    "functools": StaticModule("functools", {"reduce": functools.reduce}),
+    "itertools": StaticModule(
+        "itertools",
+        {name: getattr(itertools, name) for name in ("accumulate", "chain", "islice")},
+    ),
+}
 
 
 def _cdiv(a: Any, b: Any) -> Any:
