@@ -283,6 +283,8 @@ CATALOGUE: Final[tuple[Code, ...]] = (
          "a fragment indexed by a T.Parallel variable of symbolic extent", _ERROR, ValueError),
     Code("TL246", "overlapping-regions", "source and destination of an operation overlap",
          _ERROR, ValueError),
+    Code("TL247", "narrow-result", "a reduction whose output may not hold its result",
+         _WARNING, ValueError),
     # Layouts.
     Code("TL301", "layout-conflict", "operations that need different layouts of one fragment",
          _ERROR, ValueError),
