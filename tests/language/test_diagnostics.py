@@ -99,6 +99,11 @@ BODIES: list[tuple[str, str]] = [
         a, b = 1, 2, 3
      #  ^^^^ error[TL154]
      """),
+    ("a loop variable in parts", """
+        for i, (j,) in T.Parallel(8, 8):
+     #         ^^^^ error[TL154] stands for one loop variable
+            A[i] = 0
+     """),
     ("unused value", """
         A[0] + 1
      #  ^^^^^^^^ warning[TL149]

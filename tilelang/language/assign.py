@@ -93,6 +93,13 @@ def bind_target(frame: Frame, target: ast.expr, value: Any) -> None:
         frame.bind(target.id, value, frame.span(target))
         return
     if isinstance(target, (ast.Tuple, ast.List)):
+        if isinstance(value, Expr):
+            reject(
+                "TL154",
+                f"`{ast.unparse(target)}` stands for one loop variable, which cannot be unpacked",
+                span=frame.span(target),
+                help="write one name here",
+            )
         values = [Unknown()] * len(target.elts) if is_unknown(value) else [*limits.bounded(value)]
         if len(values) != len(target.elts):
             _refuse_unpack(frame, target, len(values))
