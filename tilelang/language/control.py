@@ -10,7 +10,7 @@ import ast
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from tilelang.language import assign, dropped_tail, expressions, host_calls
+from tilelang.language import assign, divisions, dropped_tail, expressions, host_calls
 from tilelang.language.frame import Frame
 from tilelang.language.frames import REDUCE_SCOPE, LaunchFrame, LoopFrame, ScopeFrame
 from tilelang.language.operands import is_symbolic
@@ -135,7 +135,7 @@ def _with_items(frame: Frame, node: ast.With, position: int) -> Flow:
         value = expressions.evaluate(frame, item.context_expr)
     except Reject as rejected:
         # The body is still worth reading: its names would otherwise all look undefined.
-        frame.trace.report(rejected.diagnostic)
+        frame.trace.report(divisions.explained(frame, rejected.diagnostic))
         if item.optional_vars is not None:
             assign.forget(frame, item.optional_vars)
         frame.trace.facts["launch_failed"] = True

@@ -7,7 +7,16 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tilelang.language import advice, calls, containers, host_calls, inlining, limits, lookups
+from tilelang.language import (
+    advice,
+    calls,
+    containers,
+    divisions,
+    host_calls,
+    inlining,
+    limits,
+    lookups,
+)
 from tilelang.language.frame import Frame
 from tilelang.program import operators
 from tilelang.program.buffer import Buffer, Region
@@ -43,7 +52,7 @@ def evaluate_or_unknown(frame: Frame, node: ast.expr) -> Any:
     try:
         return evaluate(frame, node)
     except Reject as rejected:
-        frame.trace.report(rejected.diagnostic)
+        frame.trace.report(divisions.explained(frame, rejected.diagnostic))
         return Unknown("condition")
 
 

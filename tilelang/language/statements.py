@@ -14,6 +14,7 @@ from tilelang.dtypes import DType
 from tilelang.language import (
     assign,
     control,
+    divisions,
     expressions,
     for_loops,
     host_calls,
@@ -76,7 +77,7 @@ def execute(frame: Frame, node: ast.stmt) -> Flow:
     except (Reject, CompileError) as failed:
         found = (failed.diagnostic,) if isinstance(failed, Reject) else failed.diagnostics
         for diagnostic in found:
-            trace.report(diagnostic)
+            trace.report(divisions.explained(frame, diagnostic))
         _forget(frame, node)
         if isinstance(node, ast.Return):
             frame.returned = Unknown("return value")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tilelang.checks import check_function
 from tilelang.dtypes import SCALARS, DType, as_dtype
-from tilelang.language import expressions, statements
+from tilelang.language import divisions, expressions, statements
 from tilelang.language.control import SignatureDone
 from tilelang.language.finished import check_finished
 from tilelang.language.frame import Definition, Frame
@@ -144,7 +144,7 @@ class _Tracer:
             )
             return False
         except Reject as rejected:
-            self.trace.report(rejected.diagnostic)
+            self.trace.report(divisions.explained(self.frame, rejected.diagnostic))
             return False
         except RecursionError:
             self.trace.report(
@@ -185,7 +185,7 @@ class _Tracer:
             try:
                 value = self._parameter(parameter)
             except Reject as rejected:
-                self.trace.report(rejected.diagnostic)
+                self.trace.report(divisions.explained(self.frame, rejected.diagnostic))
                 value = Unknown(parameter.arg)
             self.params[parameter.arg] = value
             self.trace.names.add(parameter.arg)
