@@ -48,7 +48,7 @@ def explained(frame: Frame, found: Diagnostic) -> Diagnostic:
     return replace(
         found,
         labels=(*found.labels, label),
-        help=f"divide with `//`, which gives an integer: `{_with_floor(division)}`",
+        help=f"write `//`, which gives an integer: `{_with_floor(division)}`",
         fixes=(*found.fixes, Fix("write `//`", (written,), Applicability.MAYBE)),
     )
 
