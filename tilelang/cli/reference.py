@@ -33,12 +33,13 @@ TF32_TOLERANCE: Final = TOLERANCE["float16"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The error of one result and what is allowed."""
+    """The error of one result and what is allowed; `instead` says why there is no such number."""
 
     name: str
     error: float
     allowed: float
     first_wrong: str = ""
+    instead: str = ""
 
     @property
     def fits(self) -> bool:
@@ -134,8 +135,8 @@ def mismatches(comparisons: Sequence[Comparison], reference: str) -> list[Diagno
     return [
         diagnose(
             "TL723",
-            f"`{c.name}` differs from `{reference}`: relative error {c.error:.2g}, allowed "
-            f"{c.allowed:g}",
+            f"`{c.name}` differs from `{reference}`: "
+            + (c.instead or f"relative error {c.error:.2g}, allowed {c.allowed:g}"),
             notes=(c.first_wrong,) if c.first_wrong else (),
         )
         for c in comparisons if not c.fits
@@ -202,9 +203,12 @@ def _compare_one(name: str, got: Any, want: Any, least: float) -> Comparison:
     allowed = max(TOLERANCE.get(dtype, 0.0), least)
     a, b = as_float64(got), as_float64(want)
     if a.shape != b.shape:
-        return Comparison(name, float("inf"), allowed, f"shapes {a.shape} and {b.shape} differ")
+        shapes = f"its shape is {_shape(a)}, that of the reference {_shape(b)}"
+        return Comparison(name, float("inf"), allowed, instead=shapes)
     error = relative_error(a, b)
-    where = ""
+    where = instead = ""
+    if error == float("inf"):
+        instead = "NaN or infinity stand at other places"
     if error > allowed:
         limit = allowed * max(1.0, float(numpy.abs(b[numpy.isfinite(b)]).max(initial=0.0)))
         wrong = ~numpy.isclose(a, b, rtol=allowed, atol=limit, equal_nan=True)
@@ -212,4 +216,8 @@ def _compare_one(name: str, got: Any, want: Any, least: float) -> Comparison:
             index = tuple(int(i) for i in numpy.argwhere(wrong)[0])
             inside = f"[{', '.join(map(str, index))}]" if index else ""
             where = f"first at {name}{inside}: {a[index]:.6g} instead of {b[index]:.6g}"
-    return Comparison(name, error, allowed, where)
+    return Comparison(name, error, allowed, where, instead)
+
+
+def _shape(array: Any) -> str:
+    return f"({', '.join(map(str, array.shape))})"
