@@ -1,4 +1,4 @@
-"""What is said of a result that differs from the reference, where there is a number and where not."""
+"""What is said of a result that differs from the reference, with a number where there is one."""
 
 from __future__ import annotations
 
