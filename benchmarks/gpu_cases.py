@@ -15,7 +15,7 @@ import numpy as np
 from tests.gpu import conversions, extents, foreign, gemms, numbers, random_numbers, tiles
 from tests.gpu.pipelined import random_pipelined
 from tests.gpu.random_kernels import random_gemm, random_tiles
-from tests.gpu_hopper import copies, groups, products
+from tests.gpu_hopper import copies, groups, products, roles
 from tests.kernels.case import TOLERANCE, KernelCase, to_numpy
 from tests.kernels.registry import KERNELS
 from tilelang.codegen.cuda import print_cuda
@@ -37,7 +37,7 @@ def all_cases(count: int = 0) -> Iterator[Case]:
     for case in (
         *KERNELS, *gemms.CASES, *tiles.CASES, *conversions.CASES, *numbers.CASES, *foreign.CASES,
         *extents.CASES, *random_numbers.CASES,
-        *copies.CASES, *groups.CASES, *products.CASES,
+        *copies.CASES, *groups.CASES, *products.CASES, *roles.CASES,
     ):  # fmt: skip
         if any(name.startswith("cuda") for name in case.targets):
             yield Case(case)

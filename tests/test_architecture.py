@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tilelang.layout", "tilelang.target", "tilelang.occupancy", "tilelang.choices"),
     ("tilelang.program",),
     ("tilelang.checks", "tilelang.layouts", "tilelang.ir"),
-    ("tilelang.ops",),
+    ("tilelang.ops", "tilelang.roles"),
     ("tilelang.language", "tilelang.analysis", "tilelang.passes", "tilelang.codegen"),
     ("tilelang.pipeline", "tilelang.watching"),
     ("tilelang.backends", "tilelang.compiler"),
@@ -41,7 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tilelang_lint", "tilelang_trace"),
     ("tilelang_lsp",),
 )
-MAX_FILE, MAX_FUNCTION, MAX_TOTAL = 600, 60, 102_000
+MAX_FILE, MAX_FUNCTION, MAX_TOTAL = 600, 60, 106_000
 
 # Functions that read better whole: dispatch over every node of a language, one line or two each.
 LONG_FUNCTIONS = frozenset({"statement_lines"})

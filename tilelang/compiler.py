@@ -20,12 +20,13 @@ from tilelang.program.depth import deep_recursion
 from tilelang.program.stmt import Function
 from tilelang.target import Target
 from tilelang.watching import Watch, part, watched
-from tilelang_diagnostics import raise_for
-from tilelang_diagnostics.model import Diagnostic
+from tilelang_diagnostics import CompileError, raise_for
+from tilelang_diagnostics.model import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from tilelang.passes.context import PassContext
     from tilelang.pipeline import Observer, Pass
+    from tilelang.roles.split import Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,43 @@ def lower_function(
 
     `thorough`: somebody reads the notes, so that passes also find out what they would have taken.
     """
+    if start is not None:
+        return _lowered_at_depth(function, target, options, observers, thorough, start=start)
+    from tilelang.roles.split import split
+
+    found = split(function, target, options)
+    if found.function is not None:
+        # What the copy engine cannot do shows where copies are lowered: threads copy, after all.
+        try:
+            lowered = _lowered_at_depth(
+                found.function, target, options, observers, thorough, split=found
+            )
+            raise_for(lowered.diagnostics)
+            return lowered
+        except CompileError as error:
+            wrong = next(d for d in error.diagnostics if d.severity is Severity.ERROR)
+            found = found.whole(function, wrong.message)
+    return _lowered_at_depth(function, target, options, observers, thorough, split=found)
+
+
+def _lowered_at_depth(
+    function: Function,
+    target: Target,
+    options: CompileOptions,
+    observers: Sequence[Observer],
+    thorough: bool,
+    *,
+    split: Split | None = None,
+    start: Start | None = None,
+) -> Lowered:
+    """With the deepest pipelines that fit, of those whose depth the author leaves open."""
     from tilelang.passes.context import DEEPEST, PassContext
 
     deepest = DEEPEST
     while True:
         choices = Choices(thorough or any(isinstance(x, Watch) for x in observers))
+        if split is not None:
+            split.tell(choices)
         context = PassContext(str(target), options, deepest=deepest, choices=choices)
         with deep_recursion():
             func = _lowered(function, target, context, observers, start)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.gpu import conversions, extents, foreign, gemms, numbers, random_numbers, tiles
-from tests.gpu_hopper import copies, groups, products
+from tests.gpu_hopper import copies, groups, products, roles
 from tests.kernels.case import KernelCase
 from tests.kernels.registry import KERNELS
 
@@ -45,7 +45,8 @@ def _all() -> Iterator[Emulated]:
             yield Emulated(case, "cuda:sm_90a")
     for case in (
         *gemms.CASES, *tiles.CASES, *conversions.CASES, *numbers.CASES, *foreign.CASES,
-        *extents.CASES, *random_numbers.CASES, *copies.CASES, *groups.CASES, *products.CASES,
+        *extents.CASES, *random_numbers.CASES,
+        *copies.CASES, *groups.CASES, *products.CASES, *roles.CASES,
     ):  # fmt: skip
         target = _target(case)
         if target is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.gpu.lowering import source_of
-from tests.gpu_hopper import copies, groups, products
+from tests.gpu_hopper import copies, groups, products, roles
 from tests.gpu_hopper.test_lowering import ring
 from tests.support.cuda import needs_nvdisasm, needs_nvrtc
 from tilelang.runtime.sass import disassemble
@@ -21,9 +21,10 @@ SAMPLE = (
     "wgmma_e5m2_e4m3fn", "wgmma_float16_sums", "wgmma_registers_float16_nn", "wgmma_twice",
     "wgmma_groups_2_2_64x256", "wgmma_tile_64x320x16", "wgmma_copied_nn",
     "tma_through_float16_2x50x3x64_1x32x1x64", "tma_rows_5x128_3", "tma_reused", "groups_halves",
-    "groups_reduced", "groups_pipelined_3",
+    "groups_reduced", "groups_pipelined_3", "roles_nn", "roles_attention_200_causal",
+    "roles_two_loops",
 )  # fmt: skip
-CASES = {case.name: case for case in (*products.CASES, *copies.CASES, *groups.CASES)}
+CASES = {case.name: case for case in (*products.CASES, *copies.CASES, *groups.CASES, *roles.CASES)}
 
 pytestmark = needs_nvrtc
 

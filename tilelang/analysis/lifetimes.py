@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tilelang.ir import build, tirx
+from tilelang.ir import attrs, build, tirx
 from tilelang.ir.device_ops import op_of_call
 from tilelang.ir.visit import collect, storage_roots
 
@@ -62,6 +62,7 @@ class _Reader:
         self._loops: set[int] = set()
         self._last_wait: int | None = None
         self._signals = False
+        self._drained: set[Any] = set()
 
     def lifetimes(self) -> Iterator[Lifetime]:
         for buffer, uses in self._uses.items():
@@ -97,6 +98,8 @@ class _Reader:
             return
         self._at += 1
         if isinstance(s, tirx.AllocBuffer):
+            if s.annotations.get(attrs.DRAINED):
+                self._drained.add(s.buffer)
             if str(s.buffer.scope()) in self._scopes:
                 self._uses[s.buffer] = _Uses(s, self._around)
         elif isinstance(s, (tirx.For, tirx.While)):
@@ -104,7 +107,13 @@ class _Reader:
             self._nested([s.body])
         elif isinstance(s, tirx.IfThenElse):
             self._touch([s.condition])
-            self._nested([b for b in (s.then_case, s.else_case) if b is not None])
+            bodies = [b for b in (s.then_case, s.else_case) if b is not None]
+            if self._drained and not self._around:
+                # The warps of one role: those that compute wait for all that is loaded.
+                for body in bodies:
+                    self.statement(body)
+                return
+            self._nested(bodies)
         else:
             self._touch([s])
 
@@ -133,13 +142,19 @@ class _Reader:
         if op is not None and op.waits is not None:
             self._last_wait = self._at
         if op is not None and any(o.space == "barrier" for o in op.operands):
-            self._signals = True
+            self._signals |= any(self._is_authors(arg) for arg in call.args)
         for position, arg in enumerate(call.args):
             if not isinstance(arg, tirx.TensorRegion):
                 continue
             row = op.operands[position] if op and position < len(op.operands) else None
             # An address that is given away may be used at any time.
             self._use(arg.source, row is not None and row.asynchronous, name in _OPAQUE)
+
+    def _is_authors(self, arg: Any) -> bool:
+        """Whether it is a barrier of which only its author knows what it orders."""
+        if not isinstance(arg, tirx.TensorRegion) or "barrier" not in str(arg.source.scope()):
+            return False
+        return arg.source not in self._drained
 
     def _use(self, buffer: Any, asynchronous: bool = False, always: bool = False) -> None:
         uses = self._uses.get(self._views.get(buffer, buffer))

@@ -41,6 +41,8 @@ LOOP_ATTR_PREFIX: Final = "tl.loop."  # whatever else the user attached, by the 
 
 # Allocations.
 ALLOC_PREFIX: Final = "tl.alloc."  # attributes of the program buffer, by its own names
+DRAINED: Final = "tl.alloc.drained"  # of barriers: all that they count is waited for in its loop
+IN_STAGES: Final = "tl.alloc.in_stages"  # of a tile: how many versions its first dimension has
 TILE_LAYOUT: Final = "tl.layout"  # where its elements lie: a Held Layout or Fragment
 FLAT: Final = "tl.flat"  # the one-dimensional buffer that holds them
 VIEW: Final = "tl.view"  # that buffer shows the registers of another: nothing is allocated

@@ -103,7 +103,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaunchLayouts:
-    """The entries of one launch, tiles and loops each in program order, and its gemms."""
+    """The entries of one launch, tiles and loops each in program order, and its gemms; the
+    `registers` of a thread that fragments take at once."""
 
     span: Span | None
     threads: int | None
@@ -114,6 +115,7 @@ class LaunchLayouts:
     products: tuple[Product, ...] = ()
     # Copies that might run ahead, if they moved whole words, and why they do not.
     no_words: tuple[tuple[Span, str], ...] = ()
+    registers: int = 0
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -9,6 +9,7 @@ from tilelang.layouts.addresses import known_shape
 from tilelang.layouts.ahead import why_no_words
 from tilelang.layouts.builder import UNKNOWN, Builder
 from tilelang.layouts.collect import Collected
+from tilelang.layouts.findings.registers import most_at_once
 from tilelang.layouts.layout_map import Entry, LaunchLayouts
 from tilelang.layouts.machine import Machine
 from tilelang.layouts.shared import SharedLayout
@@ -45,6 +46,7 @@ class Solved:
             tuple(narrow for b, _ in self.groups for narrow in b.narrow()),
             tuple(p for b, _ in self.groups for p in b.products),
             tuple(why for b, solution in self.groups for why in why_no_words(b, solution)),
+            most_at_once(self),
         )  # fmt: skip
 
     def _buffer(self, buffer: Buffer) -> Entry | None:

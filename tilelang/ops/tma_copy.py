@@ -214,7 +214,11 @@ class _Bulk:
         instruction (`tests/emulator/golden`)."""
         name, starts = self.tensor.buffer.name, self.tensor.mins
         step = max(1, UNIT * 8 // self.bits)
-        if self.ctx.remainder(starts[-1], step) not in (0, None):
+        # The compiler only takes what is certain (`roles`), an author may know more.
+        barrier = self.op.barrier
+        chosen = barrier is not None and self.ctx.allocation_attr(barrier.buffer, "drained")
+        legal = (0,) if chosen else (0, None)
+        if self.ctx.remainder(starts[-1], step) not in legal:
             raise self._refuse(
                 f"it starts within a row of `{name}` at no multiple of {UNIT} bytes",
                 f"start at a multiple of {step} elements, or use `T.copy`",

@@ -31,6 +31,7 @@ from tilelang.layout.spread import Spread
 from tilelang.layout.swizzle import Tile, make_swizzled_layout
 from tilelang.passes.context import PassContext
 from tilelang.passes.scoped import ScopedRewriter
+from tilelang.passes.thread_scope import WARP_SPECIALIZED, Threads, group_of
 
 _SECTOR: Final = 256  # bits that memory moves at least
 _WIDEST: Final = 128  # bits that a thread stores at most
@@ -67,11 +68,23 @@ class _Stage(ScopedRewriter):
 
     def _launch(self, body: Any) -> Any:
         """The body of a launch, its last copies staged."""
-        parts = _flat(body)
-        uses = [n for n, s in enumerate(parts) if self._touches_shared(s)]
-        if not uses or _has_barriers(body):
+        if _has_barriers(body):
             return body
-        room = sum(self._bits(s) for s in collect(body, tirx.AllocBuffer))
+        return self._end(body, sum(self._bits(s) for s in collect(body, tirx.AllocBuffer)))
+
+    def _end(self, body: Any, room: int) -> Any:
+        """What stands at the end of a launch, or of the part of it that comes last."""
+        parts = _flat(body)
+        last = parts[-1]
+        if isinstance(last, tirx.AttrStmt) and last.attr_key == WARP_SPECIALIZED:
+            outer, self._threads = self._threads, group_of(last, self._whole()).count
+            inner = self._end(last.body, room)
+            self._threads = outer
+            new = tirx.AttrStmt(last.node, last.attr_key, last.value, inner, last.span)
+            return body if inner is last.body else build.seq([*parts[:-1], new], body.span)
+        uses = [n for n, s in enumerate(parts) if self._touches_shared(s)]
+        if not uses:
+            return body
         tail = [self._staged(s, room) for s in parts[uses[-1] + 1 :]]
         if all(s is None for s in tail):
             return body
@@ -79,6 +92,9 @@ class _Stage(ScopedRewriter):
         kept = parts[uses[-1] + 1 :]
         after = [old if new is None else new for old, new in zip(kept, tail, strict=True)]
         return build.seq([*parts[: uses[-1] + 1], *after], body.span)
+
+    def _whole(self) -> Threads:
+        return Threads((), 0, self._threads, self._threads)
 
     def _touches_shared(self, s: Any) -> bool:
         return any(str(b.scope()) in SHARED for b in effects_of(s, self._views).touches())
@@ -179,7 +195,8 @@ def _says_how(copy: Any) -> bool:
 
 def _has_barriers(body: Any) -> bool:
     """Whether bulk copies may be under way that only the author knows of."""
-    return any(str(s.buffer.scope()) == _BARRIERS for s in collect(body, tirx.AllocBuffer))
+    made = [s for s in collect(body, tirx.AllocBuffer) if str(s.buffer.scope()) == _BARRIERS]
+    return not all(s.annotations.get(attrs.DRAINED) for s in made)
 
 
 def _is_narrow(layout: Fragment, threads: int, bits: int) -> bool:

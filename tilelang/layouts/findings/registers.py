@@ -52,6 +52,20 @@ def check(solved: Solved) -> Iterator[Diagnostic]:
         yield _diagnostic(solved, sorted(peak, key=lambda b: -sizes[b]), sizes, threads, limit)
 
 
+def most_at_once(solved: Solved) -> int:
+    """How many registers of a thread fragments take between two statements, at most: one may take
+    the place of another that ends where it begins."""
+    sizes = _registers(solved)
+    lives = _lives(solved.collected.launch, set(sizes))
+    return max(
+        (
+            sum(sizes[b] for b, life in lives.items() if life.first <= at < life.last)
+            for at in {life.first for life in lives.values()}
+        ),
+        default=0,
+    )
+
+
 def _budget(threads: int, limit: int) -> int:
     return min(limit, FILE // threads // GRANULE * GRANULE)
 

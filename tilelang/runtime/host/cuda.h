@@ -191,8 +191,10 @@ static int tl_load(tl_error *e, tl_program *p, tl_binary *b, int device) {
     void *kernel = NULL, *function = NULL;
     result = tl_cuda.cuLibraryGetKernel(&kernel, b->library, b->kernels[k].symbol);
     if (result == 0) result = tl_cuda.cuKernelGetFunction(&function, kernel);
-    /* Up to 48 KiB need no asking: CUDA programming guide, dynamic shared memory. */
-    if (result == 0 && b->kernels[k].dynamic_shared > 48 * 1024)
+    /* Up to 48 KiB need no asking, static memory included in whole KiB: CUDA programming guide,
+       dynamic shared memory. */
+    int whole = (b->kernels[k].static_shared + 1023) / 1024 * 1024;
+    if (result == 0 && whole + b->kernels[k].dynamic_shared > 48 * 1024)
       result = tl_cuda.cuFuncSetAttribute(function, TL_MAX_DYNAMIC_SHARED,
                                           b->kernels[k].dynamic_shared);
     b->functions[k][device] = function;
