@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilelang.language.file_values import FileValues
 from tilelang.language.frontend import Parsed
@@ -38,6 +38,9 @@ from tilelang_lsp.parsed import owner_at
 from tilelang_lsp.reasons import why_not_lowered
 from tilelang_lsp.recovery import recover
 from tilelang_lsp.stand_in import stand_in
+
+if TYPE_CHECKING:
+    from tilelang_lsp.lowered import Told
 
 
 def insight(
@@ -78,7 +81,7 @@ def insight(
             facts += told.facts
             found += [] if nominal else told.diagnostics
             if told.finished:
-                budgets[0] = _with_shared(budgets[0], target, told.shared, told.shares)
+                budgets[0] = _with_lowered(budgets[0], target, told)
     for other in _other_targets(options, target):
         again, _ = _specialised(text, path, kernel, line, options, other)
         if again is not None and again.function is not None:
@@ -217,8 +220,11 @@ def _registers(entries: tuple[Entry, ...]) -> int:
     return sum(e.registers or 0 for e in entries if isinstance(e.layout, Fragment))
 
 
-def _with_shared(budget: Budget, target: Target, shared: int, shares: list[Share]) -> Budget:
-    known = replace(budget, shared=shared, shares=_biggest(shares), exact=True)
+def _with_lowered(budget: Budget, target: Target, told: Told) -> Budget:
+    threads = None if budget.threads is None else budget.threads + told.loading
+    known = replace(
+        budget, shared=told.shared, shares=_biggest(told.shares), threads=threads, exact=True
+    )
     return _with_occupancy(known, target)
 
 
@@ -264,4 +270,4 @@ def _other_budget(function: Function, target: Target, path: str, lower: bool) ->
         return budget
     if not told.finished:
         return budget
-    return _with_shared(budget, target, told.shared, told.shares)
+    return _with_lowered(budget, target, told)

@@ -19,7 +19,8 @@ from tilelang.ir.device_ops import SHARED_OFFSET, constants_of, op_of_call
 from tilelang.ir.spans import from_tir
 from tilelang.ir.visit import collect
 from tilelang.options import CompileOptions
-from tilelang.program.stmt import For, Function, TileOp, walk_statements
+from tilelang.program.arith import constant_value
+from tilelang.program.stmt import For, Function, Launch, TileOp, walk_statements
 from tilelang.target import Target
 from tilelang_diagnostics import Diagnostic, Span, has_errors
 from tilelang_lsp.describe_budget import byte_text
@@ -32,10 +33,12 @@ SHARED = ("shared", "shared.dyn", "shared.barrier", "shared.cluster_barrier")
 
 @dataclass(slots=True)
 class Told:
-    """What lowering tells; `finished` says that there is code to tell of."""
+    """What lowering tells; `finished` says that there is code to tell of. `loading` are the threads
+    of a block that the compiler added, to load what the others compute with."""
 
     facts: list[Fact] = field(default_factory=list)
     shared: int = 0
+    loading: int = 0
     shares: list[Share] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     finished: bool = False
@@ -60,6 +63,7 @@ def lowered_facts(function: Function, target: Target, path: str) -> Told:
             if fact is not None:
                 told.facts.append(fact)
     told.facts += _pipelines(function, told.shares, path)
+    told.facts += _loading(function, lowered.func, told, path)
     return told
 
 
@@ -166,7 +170,7 @@ def _memory(func: Any, told: Told, path: str) -> None:
             continue
         said = dict(alloc.annotations or {})
         size = _bytes(alloc.buffer)
-        stages = int(said.get(attrs.VERSIONS, 1))
+        stages = int(said.get(attrs.VERSIONS) or said.get(attrs.IN_STAGES) or 1)
         span = from_tir(alloc.buffer.span)
         told.shares.append(Share(str(alloc.buffer.name), size // stages, stages, span))
         if SHARED_OFFSET in said:
@@ -178,6 +182,27 @@ def _memory(func: Any, told: Told, path: str) -> None:
             detail = f"{stages} versions of {byte_text(size // stages)}, for the pipeline"
             told.facts.append(Fact(span, "pipelines", label, detail, f" ×{stages}"))
     told.shared = static + dynamic
+
+
+def _loading(function: Function, func: Any, told: Told, path: str) -> Iterator[Fact]:
+    """The threads that a launch has beside those its author asks for."""
+    counts = [
+        build.int_value(s.value) or 0
+        for s in collect(func.body, tirx.AttrStmt)
+        if str(s.attr_key) == attrs.THREAD_EXTENT and str(s.node.thread_tag) == attrs.THREAD_TAGS[0]
+    ]
+    launches = [s for s in function.body if isinstance(s, Launch)]
+    for launch, count in zip(launches, counts, strict=False):
+        asked = constant_value(launch.threads[0][1])
+        if asked is None or count <= asked:
+            continue
+        told.loading = max(told.loading, count - asked)
+        if launch.span is not None and launch.span.file == path:
+            yield Fact(
+                launch.span, "launch", f" and {count - asked} that load",
+                f"{count} threads a block: {asked} compute, and {count - asked} load the tiles of "
+                "the pipeline by TMA",
+            )  # fmt: skip
 
 
 def _bytes(buffer: Any) -> int:

@@ -64,6 +64,39 @@ def test_every_line_of_a_product_says_what_became_of_it() -> None:
     """)
 
 
+LOADED = """
+    @T.prim_func
+    def main(A: T.Tensor((256, 256), "float16"), B: T.Tensor((256, 256), "float16"),
+             C: T.Tensor((256, 256), "float32")):
+        with T.Kernel(2, 2, threads=256) as (bx, by):
+            A_s = T.alloc_shared((128, 64), "float16")
+            B_s = T.alloc_shared((64, 128), "float16")
+            C_l = T.alloc_fragment((128, 128), "float32")
+            T.clear(C_l)
+            for k in T.Pipelined(4, num_stages=3):
+                T.copy(A[by * 128, k * 64], A_s)
+                T.copy(B[k * 64, bx * 128], B_s)
+                T.gemm(A_s, B_s, C_l)
+            T.copy(C_l, C[by * 128, bx * 128])
+    """
+
+
+def test_the_warp_that_loads_a_product_is_told_of() -> None:
+    assert with_all_hints(LOADED, "cuda:sm_90a") == lines_of("""
+        with T.Kernel(2, 2, threads=256) as (bx, by):⟨ 4 blocks × 256 threads⟩⟨ and 32 that load⟩
+        A_s⟨: (128, 64) float16 shared⟩⟨ swizzle 128B⟩⟨ ×3⟩ = T.alloc_shared((128, 64), "float16")
+        B_s⟨: (64, 128) float16 shared⟩⟨ swizzle 128B⟩⟨ ×3⟩ = T.alloc_shared((64, 128), "float16")
+        C_l⟨: (128, 128) float32 fragment⟩⟨ 64/thread⟩ = T.alloc_fragment((128, 128), "float32")
+        for k in T.Pipelined(4, num_stages=3):⟨ 3 stages, 96 KiB⟩
+        T.copy(A[by * 128⟨ 0…128⟩, k * 64⟨ 0…192⟩], A_s)⟨ TMA load⟩
+        T.copy(B[k * 64⟨ 0…192⟩, bx * 128⟨ 0…128⟩], B_s)⟨ TMA load⟩
+        T.gemm(A_s, B_s, C_l)⟨ wgmma⟩
+        T.copy(C_l, C[by * 128⟨ 0…128⟩, bx * 128⟨ 0…128⟩])⟨ 8 B a thread⟩
+    """)
+    (budget,) = only(LOADED, "cuda:sm_90a").budgets
+    assert budget.threads == 256 + 32
+
+
 @pytest.mark.parametrize(
     ("kind", "label"),
     [

@@ -89,6 +89,8 @@ def _fact_hint(fact: Fact, lines: tuple[str, ...]) -> Hint | None:
     place: tuple[int, int] | None = (span.end_line, span.end_column)
     if fact.kind in _OF_HEADERS and lines[span.line - 1].startswith("for ", span.column - 1):
         place = _header_end(span.end_line, lines)
+    elif fact.kind == "launch":
+        place = _header_end(span.line, lines)
     if place is None:
         return None
     return Hint(*place, fact.label, fact.detail, fact.kind, fact.shorter, fact.cause)
