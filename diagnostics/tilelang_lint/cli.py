@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -26,6 +27,7 @@ Switch a finding off on its line, or on the line above, and say why:
   tilelang lint kernels/
   tilelang lint gemm.py --set M=1000,N=512 --format json
   tilelang lint . --select TL2,TL3 --ignore bank-conflicts
+  tilelang lint gemm.py --fix
 """
 
 
@@ -63,11 +65,16 @@ def _selectors(
 @click.option(
     "--ignore", multiple=True, metavar="CODES", callback=_selectors, help="All but these."
 )
+@click.option("--fix", is_flag=True, help="Apply the fixes that are safe, and write the files.")
+@click.option(
+    "--suggestions", is_flag=True,
+    help="With --fix: also the first suggestion of each finding, which is to be looked at.",
+)  # fmt: skip
 @set_option
 @target_option
 def command(
     paths: tuple[str, ...], form: str, select: tuple[str, ...], ignore: tuple[str, ...],
-    settings: tuple[str, ...], target: str | None,
+    fix: bool, suggestions: bool, settings: tuple[str, ...], target: str | None,
 ) -> int:  # fmt: skip
     """Check kernel files without importing or running them.
 
@@ -81,16 +88,21 @@ def command(
     [tool.tilelang]; with one, also what it lacks is found. Codes come from --select and --ignore,
     else from `select` and `ignore` of [tool.tilelang.lint].
 
+    --fix applies what an editor's "fix all" does, --suggestions also what is probably meant; then
+    what is left is told.
+
     Nothing is compiled: what only lowering knows, such as shared memory after layout inference
     (TL406), needs `tilelang compile --target`.
     """
     # Imported when it runs, so that completion and --help stay quick.
     from tilelang.target import is_auto, parse_target
-    from tilelang_lint import engine, files, imports
+    from tilelang_lint import engine, files, fixing, imports
     from tilelang_lint.projects import Projects
     from tilelang_lint.settings import Asked, targets
     from tilelang_lint.settings_check import comment_findings
 
+    if suggestions and not fix:
+        raise click.UsageError("--suggestions goes with --fix")
     if not is_auto(target):
         parse_target(target)  # raises for what is none
     wanted = engine.Settings(values=_values(settings))
@@ -99,19 +111,30 @@ def command(
     texts: dict[str, str] = {}
     names = tuple(files.python_files(paths))
     modules = imports.imported_modules()
-    without_target = False
+    without_target, applied = False, 0
     for name in names:
         reading = files.read(name)
         here = projects.settings(name, reading.text or "")
         if reading.text is None:
             found += here.selection.keep(reading.problems)
             continue
-        found += comment_findings(reading.text, name)
-        found += engine.lint_text(reading.text, name, here, modules=modules, named=name in paths)
-        texts[name] = reading.text  # excerpts show what was checked, even if the file changes
+        lint = partial(
+            engine.lint_text, path=name, settings=here, modules=modules, named=name in paths
+        )
+        text, left = reading.text, None
+        if fix:
+            made = fixing.fixed(text, name, lint, suggestions)
+            if made.applied:
+                files.write(name, made.text)
+            text, left, applied = made.text, made.left, applied + made.applied
+        found += comment_findings(text, name)
+        found += lint(text) if left is None else left
+        texts[name] = text  # excerpts show what was checked, even if the file changes
         without_target = without_target or here.target is None
     found = projects.findings + found
     _write(found, SourceMap(texts | projects.texts), len(names), form)
+    if fix:
+        sys.stderr.write(f"{applied} fix{'' if applied == 1 else 'es'} applied\n")
     if without_target and form == "text":
         sys.stderr.write(f"{_NO_TARGET}: what a target lacks was not checked\n")
     return exit_status(found, Severity.WARNING)

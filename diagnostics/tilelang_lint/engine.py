@@ -20,6 +20,7 @@ from tilelang.language.source import SourceFile
 from tilelang.language.unparsable import PARSE_ERRORS, refused_by_python
 from tilelang_diagnostics import Diagnostic, Span, diagnose
 from tilelang_lint.imports import own_findings
+from tilelang_lint.offered import with_text_fixes
 from tilelang_lint.open_sizes import open_names
 from tilelang_lint.rules import RULES, Rule, Subject
 from tilelang_lint.selection import Selection
@@ -62,6 +63,7 @@ def lint_text(
     found = _with_refused(subject, found)
     if modules is not None:
         found = list(own_findings(found, path, modules.text))
+    found = with_text_fixes(found, subject)
     return shown(found, text, path, settings.selection, _closed(subject))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilelang.cli.files import never_ends, not_python
 from tilelang.cli.files import read as read_file
-from tilelang_diagnostics import CompileError, Diagnostic, diagnose
+from tilelang_diagnostics import CompileError, Diagnostic, diagnose, failure
 from tilelang_lint.folders import is_skipped
 
 
@@ -44,6 +46,18 @@ def read(path: str) -> Reading:
         return Reading(None, error.diagnostics)
     except ValueError as error:  # a null byte in the name
         return Reading(None, (diagnose("TL103", f"cannot read {path!r}: {error}"),))
+
+
+def write(path: str, text: str) -> None:
+    """Put a text in the place of a file, in the encoding and with the line ends that this has."""
+    old = Path(path).read_bytes()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(old).readline)
+    if b"\r\n" in old:
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    try:
+        Path(path).write_bytes(text.encode(encoding))
+    except (OSError, UnicodeEncodeError) as error:
+        raise failure("TL103", f"cannot write `{path}`: {error}") from error
 
 
 def _below(directory: str) -> Iterator[str]:

@@ -10,15 +10,12 @@ import ast
 import re
 from collections.abc import Sequence
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from tilelang_lint.functions import Function, first_line
+
+__all__ = ["Definition", "Function", "first_line", "marks", "name_column"]
+
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _BEFORE_NAME = re.compile(r"(?:async\s+)?(?:def|class)\s+")
-
-
-def first_line(node: ast.stmt) -> int:
-    """The line that a statement begins on, its decorators included."""
-    lines: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
-    return min([node.lineno, *lines])
 
 
 def marks(node: Definition) -> set[str]:
@@ -31,15 +28,6 @@ def marks(node: Definition) -> set[str]:
         elif isinstance(called, ast.Name):
             found.add(called.id)
     return found
-
-
-def function_around(tree: ast.AST, line: int) -> Function | None:
-    """The innermost function that has a line in it."""
-    held = [
-        n for n in ast.walk(tree)
-        if isinstance(n, Function) and first_line(n) <= line <= (n.end_lineno or n.lineno)
-    ]  # fmt: skip
-    return max(held, key=lambda n: n.lineno, default=None)
 
 
 def name_column(lines: Sequence[str], line: int, column: int) -> int:

@@ -14,6 +14,7 @@ from tests.complaints.cases import CASES
 from tests.lsp.asking import PATH, in_launch, request_for
 from tests.support.markers import kernel_text
 from tilelang_diagnostics import CATALOGUE, Applicability, Diagnostic, apply_edits, page
+from tilelang_lint.engine import Settings, lint_text
 from tilelang_lsp.analysis import analyse
 from tilelang_lsp.features.code_actions import code_actions, fixes_of
 from tilelang_lsp.features.diagnostics import editor_diagnostic
@@ -70,6 +71,23 @@ def test_after_each_fix_it_is_gone(name: str) -> None:
                 assert sum(errors(after).values()) < sum(errors(before).values()) or not errors(
                     before
                 ), fix.title
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_lint_knows_every_fix(name: str) -> None:
+    text, options = KERNELS[name]
+    analysis = analyse(text, PATH, options)
+    request = request_for(analysis)
+    target = options.targets[0] if options.targets else None
+    known = {
+        (d.code, d.span, fix)
+        for d in lint_text(text, PATH, Settings(values=options.values, target=target))
+        for fix in d.fixes
+    }
+    assert known >= {
+        (d.code, d.span, fix)
+        for d in analysis.diagnostics for fix in fixes_of(request, d)
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("code", FIXED)

@@ -16,6 +16,7 @@ from tilelang_diagnostics import (
     Span,
     find_code,
 )
+from tilelang_lint.fixing import overlap
 from tilelang_lsp.features.base import Feature, Request
 from tilelang_lsp.features.diagnostics import EditorDiagnostic, editor_diagnostic
 from tilelang_lsp.features.more_fixes import more_fixes
@@ -102,17 +103,9 @@ def _together(request: Request, findings: Iterable[Diagnostic]) -> tuple[Edit, .
             f for f in fixes_of(request, diagnostic) if f.applicability is Applicability.SAFE
         ]  # fmt: skip
         edits = safe[0].edits if safe else ()
-        if all(e in kept or not any(_overlap(e.span, k.span) for k in kept) for e in edits):
+        if all(e in kept or not any(overlap(e.span, k.span) for k in kept) for e in edits):
             kept.update(dict.fromkeys(edits))
     return tuple(kept)
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    if one.file != other.file:
-        return False
-    return (one.line, one.column) <= (other.end_line, other.end_column) and (
-        other.line, other.column
-    ) <= (one.end_line, one.end_column)  # fmt: skip
 
 
 def _switches(request: Request, diagnostic: Diagnostic) -> Iterator[Action]:

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from tilelang_diagnostics import Edit, Span
 from tilelang_diagnostics.sources import split_lines
+from tilelang_lint.padding import PAD, padding
+from tilelang_lint.text_fixes import span_of
 from tilelang_lsp.definitions import first_line
 from tilelang_lsp.features.base import Request
 from tilelang_lsp.features.code_actions import Action
 from tilelang_lsp.features.functions import functions_around
-from tilelang_lsp.features.more_fixes import span_of
-from tilelang_lsp.features.padding import PAD, padding
+from tilelang_lsp.features.more_fixes import tile_of, written_of
 from tilelang_lsp.features.wanted_buffers import scope_of
 from tilelang_lsp.model import MODULE
 from tilelang_lsp.recovery import recover
@@ -158,7 +159,8 @@ def _padded(request: Request) -> Iterator[Action]:
             f.kind == "layouts" and f.span == symbol.span and "-way conflicts" in f.label
             for f in request.insights.facts
         )
-        edit = padding(request, symbol) if collides else None
+        written = written_of(request) if collides else None
+        edit = None if written is None else padding(written, tile_of(symbol))
         if edit is not None:
             yield Action(PAD, (edit,), False, None, REWRITE)
 

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from tilelang_diagnostics import Edit, Span
-from tilelang_lsp.definitions import function_around
+from tilelang_lint.functions import function_around
 
 _WRITERS = {"clear": 0, "fill": 0, "copy": 1}  # which argument is written
 _BLOCKS = ("body", "orelse", "finalbody")
