@@ -74,16 +74,25 @@ def assumed_line(
     left = [name for name in kernel.open_names if name not in names]
     parts = []
     if known:
-        shown = ", ".join(f"{name} = {value}" for name, value, _ in known[:ASSUMED])
-        more = f" and {len(known) - ASSUMED} more" if len(known) > ASSUMED else ""
-        origins = [*dict.fromkeys(origin for *_, origin in known if origin)]
-        given_by = f" ({' and '.join(origins)})" if 0 < len(origins) < 3 else ""
-        parts.append(f"assumes {shown}{more}{given_by}")
+        parts.append(f"assumes {_by_origin(known)}")
     if left:
         parts.append(f"open: {', '.join(left)}")
     if nominal and insight is not None and (known or insight.budgets):
         parts.append(stand_in_text(insight))
     return "; ".join(parts)
+
+
+def _by_origin(known: tuple[tuple[str, str, str], ...]) -> str:
+    """`M = 64, N = 8 (a comment in the file), K = 2 (its default)`."""
+    given: dict[str, list[str]] = {}
+    for name, value, origin in known[:ASSUMED]:
+        given.setdefault(origin, []).append(f"{name} = {value}")
+    more = f" and {len(known) - ASSUMED} more" if len(known) > ASSUMED else ""
+    if more and len({origin for *_, origin in known}) == 1:
+        ((origin, values),) = given.items()
+        return f"{', '.join(values)}{more}{f' ({origin})' if origin else ''}"
+    texts = [", ".join(v) + (f" ({origin})" if origin else "") for origin, v in given.items()]
+    return ", ".join(texts) + more
 
 
 def stand_in_text(insight: Insight) -> str:

@@ -9,6 +9,7 @@ import pytest
 from tests.kernels import registry
 from tests.kernels.test_static import REFUSED
 from tests.lsp.asking import (
+    PATH,
     analysis_of,
     ask,
     in_launch,
@@ -17,12 +18,15 @@ from tests.lsp.asking import (
     with_all_hints,
 )
 from tests.support.markers import kernel_text
-from tilelang_lsp.describe_budget import budget_line, budget_page
+from tilelang_lsp.analysis import analyse
+from tilelang_lsp.describe_budget import assumed_line, budget_line, budget_page
 from tilelang_lsp.features import code_lenses, hover
 from tilelang_lsp.features.inlay_hints import LONGEST_LABEL, hints
+from tilelang_lsp.insight import insight
 from tilelang_lsp.insights import Insights, keys_of
 from tilelang_lsp.model import HINT_KINDS, Insight
 from tilelang_lsp.moves import Placed
+from tilelang_lsp.options import Options
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -277,6 +281,26 @@ def test_a_lens_names_what_was_assumed_and_what_is_open() -> None:
     assert lenses(text)[1] == (
         "assumes block = 64 (a comment in the file); open: depth; "
         "as on cuda:sm_80: no target is set"
+    )
+
+
+def test_a_lens_names_where_each_value_is_from() -> None:
+    """The editor's come before the file's comment, that before the project's."""
+    text = kernel_text("""
+    # tilelang: set M=2, K=5, J=6, L=8
+    def factory(M, N, K, J, L):
+        @T.prim_func
+        def main(A: T.Tensor((M, N, K, J, L), "int8")):
+            with T.Kernel(M) as bx:
+                T.clear(A)
+        return main
+    """)
+    options = Options({"M": 1}, ("cuda:sm_80",), {"M": 3, "N": 4})
+    (kernel,) = analyse(text, PATH, options).kernels
+    found = insight(text, PATH, kernel.name, kernel.span.line, options)
+    assert assumed_line(kernel, found.assumed, False, found) == (
+        "assumes M = 1 (the editor's settings), N = 4 (pyproject.toml), "
+        "K = 5, J = 6 (a comment in the file) and 1 more"
     )
 
 
