@@ -139,6 +139,66 @@ def test_a_comment_for_the_whole_file_follows() -> None:
     assert "`other`, too" in renamed(everywhere + PAGED + OTHER, "rows")
 
 
+DIMS = """
+@tilelang.jit
+def added(A, B):
+    # tilelang: set N=64, M=32
+    M, N = T.const("M, N")
+    A: T.Tensor[[M, N], T.float32]
+    B: T.Tensor[[M, $0N], T.float32]
+    with T.Kernel(1, threads=64):
+        T.copy(A, B)
+"""
+OTHERS = DIMS.replace("$0", "").replace("added", "others")
+OF_FILE = """
+# tilelang: set N=64
+
+N = T.dynamic("N")
+
+def make():
+    @T.prim_func
+    def main(A: T.Tensor(($0N,), "float32")):
+        # tilelang: set N=8
+        with T.Kernel(1, threads=64):
+            T.clear(A)
+    return main
+"""
+
+
+def test_the_comments_that_set_a_dimension_follow() -> None:
+    found = renamed(DIMS + OTHERS, "columns")
+    assert found == kernel_text(
+        DIMS.replace("$0", "").replace("N=64", "columns=64").replace(
+            'M, N = T.const("M, N")', 'M, columns = T.const("M, columns")'
+        ).replace("[M, N]", "[M, columns]") + OTHERS
+    )  # fmt: skip
+    assert renamed(OF_FILE, "columns") == kernel_text(
+        OF_FILE.replace("$0", "").replace("set N=", "set columns=").replace(
+            'N = T.dynamic("N")', 'columns = T.dynamic("columns")').replace("(N,)", "(columns,)")
+    )  # fmt: skip
+
+
+def test_a_dimension_with_a_name_of_its_own_keeps_it() -> None:
+    text = DIMS.replace('"M, N"', '"M, N2"').replace("set N=64", "set N2=64")
+    assert renamed(text, "columns") == kernel_text(
+        text.replace("$0", "").replace("M, N =", "M, columns =").replace("[M, N]", "[M, columns]")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("# tilelang: set N=8\n\nx = 1\n" + DIMS + OTHERS, "line 4 sets `N` for `others`, too"),
+        (DIMS + "def reference(A, N):\n    return A\n", "`reference` is given `N` by that name"),
+        (DIMS + "made = added.compile(N=4)\n", "gives `added.compile` `N` by that name"),
+        (DIMS + "made = others.compile(N=4)\n", ""),
+    ],
+)
+def test_what_keeps_the_name_of_a_dimension(text: str, refused: str) -> None:
+    found = renamed(text, "columns")
+    assert (refused in found) if refused else ("columns=64" in found)
+
+
 @pytest.mark.parametrize(
     ("text", "refused"),
     [

@@ -1,7 +1,8 @@
 """textDocument/prepareRename and rename: a buffer, variable, dim or macro, all of its places.
 
-A macro, kernel, helper or constant gets its new name in every file of the workspace, and with a
-parameter the arguments that are given by its name, and the comments that set it (`by_name.py`).
+A macro, kernel, helper or constant gets its new name in every file of the workspace, with a
+parameter the arguments that are given by its name, and with a parameter or a dimension the comments
+that set it (`by_name.py`).
 Refused is what is no name of the author's: names of the language, of modules that lie elsewhere,
 and of files outside the workspace; a name that is not renamed everywhere (`several.py`); and one
 that would come to mean something else.
