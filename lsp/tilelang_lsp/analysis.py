@@ -30,7 +30,8 @@ from tilelang_lint.selection import Selection
 from tilelang_lsp.assembly import Head, Parts, Reading
 from tilelang_lsp.depends import Statements
 from tilelang_lsp.followed import modules_of, own_findings
-from tilelang_lsp.model import Analysis
+from tilelang_lsp.model import Analysis, Part
+from tilelang_lsp.moves import Placed
 from tilelang_lsp.options import Options
 from tilelang_lsp.parsing import Parser
 from tilelang_lsp.parts import File, tops_of
@@ -82,11 +83,15 @@ class Analyser:
         statements = Statements.of(source.tree, source.text)
         known = self._known.get(path)
         changed = None if known is None else known.changed(statements, options)
-        subject = _read(source, options, changed)
+        again: dict[str, Placed[Part]] = {}
+        if changed is not None and known is not None:
+            again = known.seen_before(statements, changed)
+        to_read = None if changed is None else tuple(n for n in changed if n not in again)
+        subject = _read(source, options, to_read)
         kept = known.parts if changed is not None and known is not None else ()
         file = File.of(subject, statements, options, source.tree, tuple(kept))
         if changed is not None and known is not None and not subject.failures:
-            file = known.updated(file, changed)
+            file = known.updated(file, changed, again)
         file = replace(file, tops=tops_of(source, known.tops if known is not None else {}))
         self._known[path] = file
         self._known.move_to_end(path)

@@ -7,7 +7,7 @@ beside its own text is known from `depends.py`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Diagnostic
 from tilelang_lint.engine import check
 from tilelang_lint.rules import Subject
-from tilelang_lsp.depends import MAIN, Statements
+from tilelang_lsp.depends import MAIN, Bound, Statements
 from tilelang_lsp.facts import program_facts
 from tilelang_lsp.model import MODULE, Outline, Part, Symbol
 from tilelang_lsp.moves import Moves, Placed
@@ -55,6 +55,10 @@ def _moved(top: Top, by: int) -> Top:
     return replace(top, definitions=tuple(d.down(by) for d in top.definitions)) if by else top
 
 
+MOST_SEEN = 24  # parts of a file
+_Key: TypeAlias = tuple[str, tuple[str, ...], tuple[Bound, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """One version of a file: its parts by the name of the definition, and what is in none."""
@@ -66,6 +70,9 @@ class File:
     whole: bool  # every part is a function at the top of the file
     path: str
     tops: Tops = field(default_factory=dict)
+    # What was read of definitions since all were, the oldest first: edits are often taken back, and
+    # a line that is being written stands for the same whenever it is broken.
+    seen: Mapping[_Key, Placed[Part]] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -89,7 +96,8 @@ class File:
         own = {d for parsed in subject.kernels for d in parsed.diagnostics}
         outside = tuple(d for d in check(subject) if d not in own)
         whole = whole and not subject.failures
-        return File(statements, options, parts, outside, whole, subject.path)
+        seen = {_key(n, statements): p for n, p in parts.items()} if whole else {}
+        return File(statements, options, parts, outside, whole, subject.path, seen=seen)
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """All findings, each once."""
@@ -121,12 +129,31 @@ class File:
             touched.update(names[:1])  # one at least says what is bound at the top of the file
         return tuple(n for n in now.functions if n in touched and n != MAIN)
 
-    def updated(self, read: File, changed: Collection[str]) -> File:
-        """This file with the parts that were read again, in front, and the others as they were."""
+    def seen_before(self, now: Statements, changed: Iterable[str]) -> dict[str, Placed[Part]]:
+        """Those of the changed parts that were like this once."""
+        found = {n: self.seen.get(_key(n, now)) for n in changed}
+        return {n: part for n, part in found.items() if part is not None}
+
+    def updated(
+        self, read: File, changed: Collection[str], again: Mapping[str, Placed[Part]]
+    ) -> File:  # fmt: skip
+        """This file with the parts that were read again, and those that are as they were once
+        `again`, in front, and the others as they were."""
         gone = Placed(Part(), read.statements.starts)
+        front = {**read.parts, **again}
         kept = {n: gone if n in changed else p for n, p in self.parts.items()}
-        kept = {n: p for n, p in kept.items() if n not in read.parts}
-        return replace(read, parts={**read.parts, **kept})
+        kept = {n: p for n, p in kept.items() if n not in front}
+        latest = {_key(n, read.statements): p for n, p in front.items()}
+        seen = {**{k: p for k, p in self.seen.items() if k not in latest}, **latest}
+        return replace(
+            read, parts={**front, **kept}, seen=dict(list(seen.items())[-MOST_SEEN:])
+        )  # fmt: skip
+
+
+def _key(name: str, statements: Statements) -> _Key:
+    """What a part hangs on, as long as `File.changed` does not say that all of them changed; and
+    what it says of the top of the file."""
+    return name, statements.own(name), statements.bound
 
 
 def _part(

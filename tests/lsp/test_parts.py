@@ -142,6 +142,28 @@ def test_only_what_an_edit_touches_is_read_again(
     assert after(TWO, TWO.replace(old, new, 1), monkeypatch) == read
 
 
+def test_what_was_read_once_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...] | None] = []
+    real = module._read
+
+    def noting(source: object, options: object, owners: object = None) -> object:
+        asked.append(owners)  # type: ignore[arg-type]
+        return real(source, options, owners)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "_read", noting)
+    analyser = Analyser()
+    other = TWO.replace("t = T.alloc_shared((BLOCK,)", "t = T.alloc_shared((8,)")
+    lower, more = f"# more\n{TWO}", TWO.replace("WARM = 10", "WARM = 11")
+    texts = (TWO, other, TWO, f"# more\n{other}", lower, more, TWO, f"{other}\nMORE = 1\n", other)
+    for text in texts:
+        found = analyser.analyse(text, PATH, Options()).analysis
+        monkeypatch.setattr(module, "_read", real)
+        assert normal(found) == normal(analyse(text, PATH))
+        monkeypatch.setattr(module, "_read", noting)
+    # With something else at the top, one part says what; with more of it, all are read.
+    assert asked == [None, ("second",), (), (), (), ("second",), (), None, None]
+
+
 def test_other_options_read_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     analyser = Analyser()
     analyser.analyse(TWO, PATH, Options())
