@@ -23,6 +23,7 @@ from tilelang_lsp.features.semantic_tokens import Token
 from tilelang_lsp.features.signature_help import SignatureHelp
 from tilelang_lsp.markdown import doc_markdown
 from tilelang_lsp.model import Entry, Hint, Outline
+from tilelang_lsp.protocol import Plain
 from tilelang_lsp.workspace import Defined
 
 SOURCE = "tilelang"
@@ -121,7 +122,7 @@ def answer(converter: Converter, method: str, value: Any, eager: bool = False) -
                 any(one.entry for one in value), [_completion(converter, one) for one in value]
             )
         case tuple() if method == lsp.TEXT_DOCUMENT_INLAY_HINT:
-            return [hint(converter, one, eager) for one in value if _is_here(converter, one)]
+            return Plain(hint(converter, one, eager) for one in value if _is_here(converter, one))
         case tuple():
             return [item(converter, one) for one in value if _is_here(converter, one)]
         case _:
@@ -142,8 +143,6 @@ def _is_here(converter: Converter, value: Any) -> bool:
 def item(converter: Converter, value: Any) -> Any:
     """One element of an answer."""
     match value:
-        case Hint():
-            return hint(converter, value)
         case Span():
             return converter.location(value)
         case Outline():
@@ -168,19 +167,39 @@ def item(converter: Converter, value: Any) -> Any:
             raise TypeError(f"no conversion for {type(value).__name__}")
 
 
-def hint(converter: Converter, value: Hint, eager: bool = False) -> lsp.InlayHint:
-    """A hint whose tooltip comes when it is resolved, or at once."""
-    place = converter.place(converter.path, value.line, value.column)
-    tooltip = _markdown(value.tooltip) if eager and value.tooltip else None
-    label: Any = value.label
+def hint(converter: Converter, value: Hint, eager: bool) -> dict[str, Any]:
+    """A hint whose tooltip comes when it is resolved, or at once. As JSON has it, since
+    a typist waits for these: objects of the protocol would take three times as long."""
+    line, character = converter.numbers(converter.path, value.line, value.column)
+    found: dict[str, Any] = {
+        "position": {"line": line, "character": character},
+        "label": value.label,
+        "kind": lsp.InlayHintKind.Type.value,
+        "data": {"uri": converter.uri, "kind": value.kind, "place": [line, character]},
+    }
+    if eager and value.tooltip:
+        found["tooltip"] = {"kind": lsp.MarkupKind.Markdown.value, "value": value.tooltip}
     if value.target is not None:
-        where = converter.location(value.target)
-        label = [lsp.InlayHintLabelPart(value.label, location=where)]
-    return lsp.InlayHint(
-        place, label, kind=lsp.InlayHintKind.Type, tooltip=tooltip,
-        data={"uri": converter.uri, "kind": value.kind,
-              "place": [place.line, place.character]},
-    )  # fmt: skip
+        found["label"] = [{"value": value.label, "location": _where(converter, value.target)}]
+    return found
+
+
+def tooltip(value: Hint) -> lsp.MarkupContent | None:
+    """What a hint says in full."""
+    return _markdown(value.tooltip) if value.tooltip else None
+
+
+def _where(converter: Converter, span: Span) -> dict[str, Any]:
+    """A place in any file, as JSON has it."""
+    line, character = converter.numbers(span.file, span.line, span.column)
+    end_line, end_character = converter.numbers(span.file, span.end_line, span.end_column)
+    return {
+        "uri": converter.uri_of(span),
+        "range": {
+            "start": {"line": line, "character": character},
+            "end": {"line": end_line, "character": end_character},
+        },
+    }
 
 
 def diagnostic(converter: Converter, found: EditorDiagnostic) -> lsp.Diagnostic:

@@ -91,13 +91,17 @@ class Converter:
 
     def place(self, file: str, line: int, column: int) -> lsp.Position:
         """The position of a line and column of a file."""
+        return lsp.Position(*self.numbers(file, line, column))
+
+    def numbers(self, file: str, line: int, column: int) -> tuple[int, int]:
+        """The same as line and character."""
         lines = self.lines_of(file)
         text = lines[line - 1][: column - 1] if line <= len(lines) else " " * (column - 1)
         row = line - 1
         cells = self._cells(file)
         if cells is not None:
             row -= cells.at(line)[1]
-        return lsp.Position(max(row, 0), self.units(text))
+        return max(row, 0), self.units(text)
 
     def units(self, text: str) -> int:
         """How long a text is to the editor."""

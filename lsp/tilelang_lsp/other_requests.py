@@ -91,9 +91,9 @@ def _resolved(server: TilelangServer, hint: lsp.InlayHint) -> lsp.InlayHint:
         return hint
     converter = server.converter(document, uri)
     for known in document.hints:
-        place = converter.place(document.path, known.line, known.column)
-        if known.kind == data.get("kind") and [place.line, place.character] == data.get("place"):
-            hint.tooltip = answers.hint(converter, known, eager=True).tooltip
+        place = converter.numbers(document.path, known.line, known.column)
+        if known.kind == data.get("kind") and [*place] == data.get("place"):
+            hint.tooltip = answers.tooltip(known)
             break
     return hint
 

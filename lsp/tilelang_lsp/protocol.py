@@ -30,6 +30,10 @@ from tilelang_lsp.texts import Change, edited
 log = logging.getLogger(__name__)
 
 
+class Plain(list[dict[str, Any]]):
+    """An answer in the form that JSON has, sent as it is."""
+
+
 class Protocol(LanguageServerProtocol):
     """The rules of the protocol. `status` is the exit status, once the editor said exit."""
 
@@ -125,6 +129,16 @@ class Protocol(LanguageServerProtocol):
             result_future.cancel()
         else:
             super()._run_generator(future, gen=gen, result_future=result_future)
+
+    def _send_response(
+        self, msg_id: int | str, result: Any = None, error: lsp.ResponseError | None = None
+    ) -> None:
+        """Answer a request."""
+        if isinstance(result, Plain) and error is None:
+            self._result_types.pop(msg_id, None)
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": result})
+        else:
+            super()._send_response(msg_id, result, error)
 
     def _send_handler_result(self, future: Future[Any], *, msg_id: int | str) -> None:
         """Answer a request; one that was refused is no failure of ours."""
