@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from tilelang_lsp.ending import leave_at_once, on_signals
 
 _TURN_SECONDS = 0.0005
+# Objects until garbage is looked for: an answer makes some thousands that are not.
+_UNTIL_COLLECTION = 20_000
 _DESCRIPTION = """\
 Language server for kernels: diagnostics, hints, hover, completion, signatures, definitions.
 It speaks the Language Server Protocol on standard input and output; editors start it."""
@@ -46,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # What is there now stays: looking through it would hold up an answer now and then.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(_UNTIL_COLLECTION)
         serve(server)
     finally:
         worker.stop()

@@ -40,8 +40,12 @@ LONGEST_LOOK_SECONDS = 8.0
 LONGEST_START_SECONDS = 60.0
 # What nobody waits for any more may take this long to end; a new process takes longer to start.
 GRACE_SECONDS = 2.0
-# After as long without a request, garbage is collected.
+# After as long without a request, garbage of the last ones is collected: whoever passes the answer
+# on comes first where processors are few. After longer, all garbage.
+REST_SECONDS = 0.02
 IDLE_SECONDS = 0.5
+# Somebody who asks without a rest waits for that after as many requests.
+COLLECT_EVERY = 4
 # What survived one collection is looked at again after as many requests.
 COLLECT_MORE_EVERY = 32
 log = logging.getLogger(__name__)
@@ -287,7 +291,7 @@ def serve() -> None:
     gc.freeze()
     gc.disable()
     for number in count(1):
-        if _is_idle(requests):
+        if _is_idle(requests, IDLE_SECONDS):
             gc.collect()
         try:
             request = receive(requests)
@@ -316,8 +320,9 @@ def serve() -> None:
         except BrokenPipeError:
             os._exit(0)  # nobody waits for it, nor for what the buffer still holds
         del request, answer, payload
-        # Each reading leaves behind what refers to itself, and who types is never idle.
-        gc.collect(1 if number % COLLECT_MORE_EVERY == 0 else 0)
+        # Each reading leaves behind what refers to itself, and who types is never idle for long.
+        if _is_idle(requests, REST_SECONDS) or number % COLLECT_EVERY == 0:
+            gc.collect(1 if number % COLLECT_MORE_EVERY == 0 else 0)
 
 
 def _end_with_the_server(requests: int) -> None:
@@ -330,11 +335,11 @@ def _end_with_the_server(requests: int) -> None:
     os._exit(0)
 
 
-def _is_idle(requests: IO[bytes]) -> bool:
-    """Whether nothing comes for a moment; where that cannot be asked, always."""
+def _is_idle(requests: IO[bytes], seconds: float) -> bool:
+    """Whether nothing comes for so long; where that cannot be asked, always."""
     if sys.platform == "win32":
         return True
-    return not select.select([requests], [], [], IDLE_SECONDS)[0]
+    return not select.select([requests], [], [], seconds)[0]
 
 
 _WARMING = """
