@@ -12,6 +12,7 @@ the files used last are kept, too. No user code runs.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import threading
@@ -34,6 +35,7 @@ MOST_NAMES = 400  # files whose names are kept: about 90 KB for 100 lines
 LARGEST_FILE = 2_000_000  # that is parsed; larger ones are only searched for words
 MOST_FOLDERS = 20_000
 LONGEST_WALK_SECONDS = 10.0
+SYMBOL_SECONDS = 1.5  # for the symbols of the workspace: what was not read by then is left out
 LANGUAGE = "tilelang"
 _WORD = re.compile(r"[^\W\d]\w*")
 _Stamp = tuple[int, int]
@@ -81,6 +83,7 @@ class Workspace:
         self._lock = threading.RLock()  # requests over many files run on a thread of their own
         self._stopped = False
         self._said = False  # that there are too many
+        self._told: set[str] = set()  # what a search for symbols could not do in time
         self.modules = ModuleFiles(folders, self.exists)
 
     def stop(self) -> None:
@@ -191,14 +194,7 @@ class Workspace:
         """The Python files of the workspace, at most some thousand, and the open ones."""
         files = self._files
         if files is None:
-            found: dict[str, None] = {}
-            self.complete = True
-            for folder in self.folders:
-                for path in self._python_files(folder):
-                    if path is None or len(found) == MOST_FILES:
-                        self.complete = False
-                        break
-                    found[path] = None
+            found, self.complete = self._walked()
             if not (self.complete or self._stopped or self._said):
                 self._said = True
                 log.warning("too many files: %d of them are looked through", len(found))
@@ -206,6 +202,16 @@ class Workspace:
             for gone in [p for p in list(self._known) if p not in found and p not in self._open]:
                 self._known.pop(gone, None)
         return tuple(dict.fromkeys((*files, *list(self._open))))
+
+    def _walked(self, until: float = math.inf) -> tuple[dict[str, None], bool]:
+        """The Python files in all folders, and whether these are all of them."""
+        found: dict[str, None] = {}
+        for folder in self.folders:
+            for path in self._python_files(folder, until):
+                if path is None or len(found) == MOST_FILES:
+                    return found, False
+                found[path] = None
+        return found, True
 
     def holding(self, words: Collection[str]) -> list[str]:
         """The files in which one of the words occurs."""
@@ -217,13 +223,45 @@ class Workspace:
         return (p for p, k in self._all_known() if k.mentions)
 
     def symbols(self, query: str) -> tuple[Defined, ...]:
-        """Definitions whose name holds the letters of `query` in order, the closest first."""
-        wanted = query.lower()
-        found = [
-            d for path in self.with_language() for d in self._definitions(path)
-            if _matches(wanted, d.name.lower())
-        ]  # fmt: skip
+        """Definitions whose name holds the letters of `query` in order, the closest first.
+
+        Somebody types and waits, so that it ends in time: the words of what was read are kept, and
+        the next request comes further.
+        """
+        wanted, end = query.lower(), time.monotonic() + SYMBOL_SECONDS
+        word = re.compile(r"\w*?".join(map(re.escape, query)), re.I)
+        files = self._files_until(end)
+        found: list[Defined] = []
+        for number, path in enumerate(files):
+            if number and time.monotonic() > end:
+                self._warn_once("%d of %d files were looked through in time", number, len(files))
+                break
+            known = None if self._stopped else self._read(path)
+            if known is None or not known.mentions:
+                continue
+            # Texts without such a word are not parsed.
+            if known.defined is not None or word.search(self._text(path) or ""):
+                defined = self._definitions(path)
+                found += (d for d in defined if _matches(wanted, d.name.lower()))
         return tuple(sorted(found, key=lambda d: (len(d.name), d.name, d.span)))
+
+    def _files_until(self, end: float) -> tuple[str, ...]:
+        """`files`, those that are found in half of the time where nobody has looked yet."""
+        if self._files is not None:
+            return self.files()
+        start = time.monotonic()
+        found, complete = self._walked(start + (end - start) / 2)
+        if complete:
+            self._files, self.complete = tuple(found), True
+            return self.files()
+        self._warn_once("%d files were found in time", len(found))
+        return tuple(dict.fromkeys((*list(self._open), *found)))
+
+    def _warn_once(self, what: str, *numbers: int) -> None:
+        """Say in the log that not all symbols of the workspace are found."""
+        if what not in self._told and not self._stopped:
+            self._told.add(what)
+            log.warning(f"symbols of the workspace: {what}", *numbers)
 
     def _all_known(self) -> Iterator[tuple[str, _Known]]:
         for path in self.files():
@@ -231,9 +269,9 @@ class Workspace:
             if known is not None:
                 yield path, known
 
-    def _python_files(self, folder: str) -> Iterator[str | None]:
+    def _python_files(self, folder: str, until: float) -> Iterator[str | None]:
         """The Python files below a folder; None where it ends before all were seen."""
-        end = time.monotonic() + LONGEST_WALK_SECONDS
+        end = min(time.monotonic() + LONGEST_WALK_SECONDS, until)
         for number, (root, folders, files) in enumerate(os.walk(folder)):
             if self._stopped or number == MOST_FOLDERS or time.monotonic() > end:
                 yield None

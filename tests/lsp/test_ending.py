@@ -204,6 +204,36 @@ def test_a_walk_ends_with_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not walk.is_alive()
 
 
+def test_symbols_of_endless_folders_come_in_time(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("os.walk", _endless)
+    monkeypatch.setattr(workspace, "SYMBOL_SECONDS", 0.1)
+    files = Workspace(["/"])
+    files.open("/kernels.py", "import tilelang\ndef matmul(): ...\n")
+    for _ in range(2):
+        start = time.monotonic()
+        assert [d.name for d in files.symbols("mml")] == ["matmul"]
+        assert time.monotonic() - start < 1
+    assert [r.message for r in caplog.records] == [
+        "symbols of the workspace: 0 files were found in time"
+    ]  # said once
+
+
+def test_symbols_of_many_files_come_in_time_and_the_next_time_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(20):
+        (tmp_path / f"a{number:02}.py").write_text(f"import tilelang\ndef matmul{number}(): ...\n")
+    files = Workspace([str(tmp_path)])
+    assert len(files.files()) == 20
+    monkeypatch.setattr(workspace, "SYMBOL_SECONDS", -1.0)
+    assert len(files.symbols("matmul")) == 1 and "1 of 20 files" in caplog.text
+    monkeypatch.setattr(workspace, "SYMBOL_SECONDS", 60.0)
+    assert len(files.symbols("matmul")) == 20 and files.symbols("matmax") == ()
+    assert files.parsed == 20
+
+
 def test_a_walk_takes_so_long_and_no_longer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
