@@ -55,8 +55,12 @@ def _rank(name: str, candidate: str, budget: int) -> tuple[int, int] | None:
 
 
 def _distance(a: str, b: str, budget: int) -> int:
-    """Optimal string alignment distance: insert, delete, replace, swap neighbours."""
-    if abs(len(a) - len(b)) > budget:
+    """Optimal string alignment distance: insert, delete, replace, swap neighbours.
+
+    Where it is more than the budget, anything more than that.
+    """
+    # Each edit makes up for one letter that the other word does not have, at most.
+    if abs(len(a) - len(b)) > budget or len({*a} - {*b}) > budget or len({*b} - {*a}) > budget:
         return budget + 1
     before, row = [0] * (len(b) + 1), list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
@@ -66,4 +70,6 @@ def _distance(a: str, b: str, budget: int) -> int:
             if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
                 cost = min(cost, older[j - 2] + 1)
             row.append(cost)
+        if min(row) > budget and min(before) >= budget:
+            return budget + 1  # what follows is made of these two rows
     return row[-1]

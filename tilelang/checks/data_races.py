@@ -13,6 +13,7 @@ that fall to it. That is said where nothing in the kernel could put the parts to
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from tilelang.program.accesses import (
     Context,
@@ -44,14 +45,19 @@ _PRIVATE = ("local", "local.var")
 def check(function: Function) -> Iterator[Diagnostic]:
     """Stores inside T.Parallel that several iterations aim at one element."""
     lets: dict[Var, Expr] = {}
-    combined = _combined(function)
-    own = _own_of_iterations(function)
+
+    @cache  # few programs have a store that it matters for
+    def fine() -> set[Buffer] | None:
+        combined = _combined(function)
+        return None if combined is None else combined | _own_of_iterations(function)
+
     for stmt, context in walk_with_context(function.body):
         if isinstance(stmt, Let):
             lets[stmt.var] = stmt.value
         if isinstance(stmt, Store) and context.parallel_vars:
             if stmt.buffer.scope_name in _PRIVATE:
-                if combined is not None and stmt.buffer not in combined | own:
+                known = fine()
+                if known is not None and stmt.buffer not in known:
                     yield from _check_private(stmt, context, lets)
             elif not stmt.buffer.is_reducer:
                 yield from _check_store(stmt, context, lets)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -144,7 +145,9 @@ class Frame:
         """Where the text of this function first binds `name`, whether or not it came to that."""
         if self.node is None:
             return None
-        found = [n for n in _own_nodes(self.node) if isinstance(n, ast.Name)
+        rows = enumerate(self.source.lines, 1)
+        lines = [n for n, row in rows if name in row or not row.isascii()]  # `ﬁ` is `fi`
+        found = [n for n in _own_nodes(self.node, lines) if isinstance(n, ast.Name)
                  and n.id == name and isinstance(n.ctx, ast.Store)]  # fmt: skip
         first = min(found, key=lambda n: (n.lineno, n.col_offset), default=None)
         return None if first is None else self.span(first)
@@ -166,11 +169,15 @@ class Frame:
         return found
 
 
-def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """The nodes of a function that lie in its own scope."""
+def _own_nodes(function: FunctionNode, lines: Sequence[int]) -> Iterator[ast.AST]:
+    """The nodes of a function that lie in its own scope, and on one of these lines."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()
+        if isinstance(node, ast.stmt):
+            at = bisect_left(lines, node.lineno)
+            if at == len(lines) or lines[at] > (node.end_lineno or node.lineno):
+                continue
         yield node
         if not isinstance(node, _SCOPES):
             pending.extend(ast.iter_child_nodes(node))

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -127,12 +128,15 @@ class Trace:
         def shown(text: str) -> str:
             words = set(re.findall(r"\w+", text))
             for ours, users in self.renamed.items():
-                if ours in words and users not in words and ours not in written:
+                if ours in words and users not in words and ours not in written():
                     text = re.sub(rf"\b{ours}\b", users, text)
                     words.add(users)
             return text
 
-        written = set(re.findall(r"\w+", source))
+        @cache
+        def written() -> set[str]:
+            return set(re.findall(r"\w+", source))
+
         return replace(
             diagnostic,
             message=shown(diagnostic.message),
