@@ -18,6 +18,7 @@ from tilelang_trace import recorder as recording
 from tilelang_trace.model import Trace
 from tilelang_trace.ndjson import load
 from tilelang_trace.recorder import FIRST, record
+from tilelang_trace.wanted import target_of_file
 
 KERNEL = """
 import tilelang.language as T
@@ -45,6 +46,29 @@ def trace_of(spec: str, **values: object) -> Trace:
     trace, error = record(specialise(choose(spec), values), Target("cpu"), spec.split("::")[0])
     assert error is None
     return trace
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "target"),
+    [
+        ("", [], "cpu"),
+        ("# tilelang: target cuda:sm_80", [], "cuda:sm_80"),
+        ("# tilelang: target cuda:sm_80, cuda:sm_90a", [], "cuda:sm_80"),
+        ("# tilelang: target cuda:sm_80", ["--target", "hip:gfx942"], "hip:gfx942"),
+    ],
+)
+def test_the_target_of_the_file_counts_after_the_option(
+    kernel: Path, capsys: pytest.CaptureFixture[str], head: str, options: list[str], target: str
+) -> None:
+    kernel.write_text(f"{head}\n{kernel.read_text()}")
+    assert main(["trace", str(kernel), "--pass", "guard_bounds", *options]) == 0
+    assert capsys.readouterr().out.startswith(f"main from {kernel} for {target}\n")
+
+
+def test_the_target_of_the_kernel_counts_before_that_of_the_file() -> None:
+    text = "# tilelang: target cuda:sm_80\n"
+    assert target_of_file(text, "auto") == target_of_file(text) == "cuda:sm_80"
+    assert target_of_file(text, "cpu") is None
 
 
 def test_one_step_per_pass_that_ran(kernel: Path) -> None:

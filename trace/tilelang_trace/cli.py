@@ -87,7 +87,8 @@ def command(
     """Show what every pass did to a kernel: the difference, its time, and the Python behind it.
 
     FILE is imported, never run as the main program. Values come from --set, else from the file:
-    see tilelang run --help.
+    see tilelang run --help. The target comes from --target, else from the kernel, else from a
+    comment `# tilelang: target cuda:sm_90a` of FILE.
     A saved trace (.ndjson) is shown again without compiling anything. Of several targets,
     separated by commas, each is compared with the first.
 

@@ -192,9 +192,11 @@ def _recorded(
     from tilelang.language.settings import parse_settings
     from tilelang.runtime.devices import resolve
     from tilelang_trace.recorder import record
+    from tilelang_trace.wanted import target_of_file
 
     chosen = choose(wanted.kernel)
-    special = specialise(chosen, parse_settings(wanted.settings), wanted.target)
+    said = wanted.target or target_of_file(chosen.file.text, getattr(chosen.entry, "target", None))
+    special = specialise(chosen, parse_settings(wanted.settings), said)
     target = resolve(special.target).target
     check_for_target(wanted, special, target)
     file = str(chosen.file.path)
@@ -313,10 +315,13 @@ def _keep_reproducer(trace: Trace, error: CompileError) -> None:
 
 
 def _reduce(wanted: Wanted) -> int:
+    from tilelang.cli.files import read as file_text
     from tilelang_trace.failing import reduce_file
+    from tilelang_trace.wanted import target_of_file
 
     assert wanted.reduced is not None
-    found, told = reduce_file(wanted.kernel, wanted.settings, wanted.target)
+    target = wanted.target or target_of_file(file_text(Path(wanted.kernel.partition("::")[0])))
+    found, told = reduce_file(wanted.kernel, wanted.settings, target)
     _write(wanted.reduced, found.text)
     print(f"{found.statements} statements are left after {found.attempts} attempts, with {told}",
           file=sys.stderr)  # fmt: skip

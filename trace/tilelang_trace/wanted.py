@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +50,12 @@ class Wanted:
     def goes_on(self) -> bool:
         """Whether the program in the trace is asked for, which is compiled again."""
         return any((self.reproducer, self.ir, self.resume))
+
+
+def target_of_file(text: str, own: Any = None) -> str | None:
+    """The first target of a comment `# tilelang: target cuda:sm_90a`, as findings and layouts in
+    the editor are for; None where there is none, or the kernel has a target of its `own`."""
+    from tilelang.target import is_auto
+    from tilelang_lint.settings import asked_by_file
+
+    return next(iter(asked_by_file(text).targets), None) if is_auto(own) else None
