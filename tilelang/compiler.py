@@ -93,23 +93,21 @@ def lower_function(
 
     `thorough`: somebody reads the notes, so that passes also find out what they would have taken.
     """
-    if start is not None:
-        return _lowered_at_depth(function, target, options, observers, thorough, start=start)
     from tilelang.roles.split import split
 
     found = split(function, target, options)
+    if start is not None:
+        return _lowered_at_depth(function, target, options, observers, thorough, found, start)
     if found.function is not None:
         # What the copy engine cannot do shows where copies are lowered: threads copy, after all.
         try:
-            lowered = _lowered_at_depth(
-                found.function, target, options, observers, thorough, split=found
-            )
+            lowered = _lowered_at_depth(function, target, options, observers, thorough, found)
             raise_for(lowered.diagnostics)
             return lowered
         except CompileError as error:
             wrong = next(d for d in error.diagnostics if d.severity is Severity.ERROR)
             found = found.whole(function, wrong.message)
-    return _lowered_at_depth(function, target, options, observers, thorough, split=found)
+    return _lowered_at_depth(function, target, options, observers, thorough, found)
 
 
 def _lowered_at_depth(
@@ -118,8 +116,7 @@ def _lowered_at_depth(
     options: CompileOptions,
     observers: Sequence[Observer],
     thorough: bool,
-    *,
-    split: Split | None = None,
+    split: Split,
     start: Start | None = None,
 ) -> Lowered:
     """With the deepest pipelines that fit, of those whose depth the author leaves open."""
@@ -128,9 +125,8 @@ def _lowered_at_depth(
     deepest = DEEPEST
     while True:
         choices = Choices(thorough or any(isinstance(x, Watch) for x in observers))
-        if split is not None:
-            split.tell(choices)
-        context = PassContext(str(target), options, deepest=deepest, choices=choices)
+        split.pass_over(choices)
+        context = PassContext(str(target), options, deepest=deepest, choices=choices, split=split)
         with deep_recursion():
             func = _lowered(function, target, context, observers, start)
         # Lowering may need shared memory of its own, which a depth chosen before did not know.
@@ -148,12 +144,15 @@ def _lowered(
     from tilelang.ir.emit import emit
     from tilelang.pipeline import run_pipeline
 
+    if start is not None and not _is_split(start.func):
+        context.split = None  # what somebody edited was not, and stays as it is
+    split = context.split and context.split.function
     if target.capabilities.threads_cooperate:
         from tilelang.layouts.infer import infer_layouts
 
         with part("infer_layouts", observers) as made:
             warps_only = bool(context.options[PassConfigKey.TL_DISABLE_WGMMA])
-            context.layouts = infer_layouts(function, target, not warps_only)
+            context.layouts = infer_layouts(split or function, target, not warps_only)
             made.append(context.layouts)
     if start is not None:
         with part("emit", observers) as made:
@@ -168,6 +167,14 @@ def _lowered(
         named = emit(function).with_attr(attrs.TARGET, str(target))
         made.append(named)
     return run_pipeline(named, context, observers)
+
+
+def _is_split(func: Any) -> bool:
+    """Whether warps of a program have roles that the compiler gave them."""
+    from tilelang.ir import attrs, tirx
+    from tilelang.ir.visit import collect
+
+    return any(s.annotations.get(attrs.DRAINED) for s in collect(func.body, tirx.AllocBuffer))
 
 
 def effective_options(function: Function, options: CompileOptions) -> CompileOptions:

@@ -37,6 +37,7 @@ from tilelang.passes.refuse_divergent_ops import refuse_divergent_ops
 from tilelang.passes.refuse_missing_ops import refuse_missing_ops
 from tilelang.passes.serialize_dependent import serialize_dependent
 from tilelang.passes.simplify import simplify
+from tilelang.passes.split_roles import split_roles
 from tilelang.passes.stage_stores import stage_stores
 from tilelang.passes.tidy import tidy
 from tilelang.passes.unswitch_guards import unswitch_guards
@@ -76,6 +77,10 @@ def _has_opaque_matrices(context: PassContext) -> bool:
     return context.capabilities.mma == "simdgroup"
 
 
+def _has_copy_engine(context: PassContext) -> bool:
+    return context.capabilities.has_tma
+
+
 def _guards_accesses(context: PassContext) -> bool:
     return context.options.guard_accesses
 
@@ -85,6 +90,12 @@ def _set(*facts: str) -> frozenset[str]:
 
 
 PIPELINE: tuple[Pass, ...] = (
+    Pass(
+        split_roles,
+        "before anything else: layouts are those of the program it makes",
+        gives=_set("roles"),
+        when=_has_copy_engine,
+    ),
     Pass(
         legalize_negative_indices,
         "while statements are still what the author wrote",
@@ -126,7 +137,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         apply_layouts,
         "before anything is lowered: operations lower themselves for the layouts of their tiles",
-        needs=_set("legal indices", "known operations"),
+        needs=_set("legal indices", "known operations", "roles"),
         gives=_set("layouts"),
         when=_is_gpu,
     ),

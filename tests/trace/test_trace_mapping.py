@@ -29,13 +29,13 @@ EXPECTED = [
     ("gemm", "sm_90a", {"T.copy(A": 6, "T.copy(B": 6}, {"T.gemm(A_s": 2}),
     ("attention", "sm_80", {"T.copy(K": 8, "T.copy(V": 8},
      {"T.gemm(Q_shared": 32, "T.gemm(acc_s_cast": 32}),
-    ("attention", "sm_90a", {"T.copy(K": 8, "T.copy(V": 8},
+    ("attention", "sm_90a", {"T.copy(K": 4, "T.copy(V": 4},
      {"T.gemm(Q_shared": 4, "T.gemm(acc_s_cast": 4}),
     ("hopper_gemm", "sm_90a", {"T.tma_copy(A": 4, "T.tma_copy(B": 8, "T.tma_copy(C_shared": 2},
      {"T.gemm(A_shared": 8}),
     ("mla_decode", "sm_80", {"T.copy(KV": 8, "T.copy(K_pe": 4},
      {"T.gemm(Q_shared": 32, "T.gemm(Q_pe": 16, "T.gemm(S_shared": 32}),
-    ("mla_decode", "sm_90a", {"T.copy(KV": 8, "T.copy(K_pe": 4},
+    ("mla_decode", "sm_90a", {"T.copy(KV": 16, "T.copy(K_pe": 8},
      {"T.gemm(Q_shared": 8, "T.gemm(Q_pe": 4, "T.gemm(S_shared": 4}),
 ]  # fmt: skip
 # What a loop itself does: counting, comparing, jumping, and moving what it counts with.
@@ -100,7 +100,8 @@ def test_nothing_but_the_loop_itself_leads_to_the_head_of_a_loop(kernel: str, ar
     assert len(on_heads) <= 20
     wrong = [x.text for x, opcode in on_heads if not CONTROL.match(opcode)]
     assert not wrong
-    lost = [x.text for x, _ in loop if x.span is None]
+    # The bank of constants that accesses of global memory need is nobody's.
+    lost = [x.text for x, _ in loop if x.span is None and "c[0x0][0x208]" not in x.text]
     assert not lost
 
 

@@ -17,6 +17,7 @@ from tilelang_diagnostics.model import Diagnostic
 
 if TYPE_CHECKING:
     from tilelang.layouts.layout_map import LayoutMap
+    from tilelang.roles.split import Split
 
 
 # Deeper pipelines hide no more of the latency of memory than this, and cost occupancy.
@@ -43,6 +44,7 @@ class PassContext:
     counters: dict[str, int] = field(default_factory=dict)
     choices: Choices = field(default_factory=Choices)
     layouts: LayoutMap | None = None
+    split: Split | None = None  # what warps take roles in
     deepest: int = DEEPEST  # what num_stages="auto" goes to at most
 
     @property

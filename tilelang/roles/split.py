@@ -69,12 +69,15 @@ class Split:
     notes: tuple[tuple[str, Span | None, str], ...] = ()
     refused: tuple[tuple[str, Span | None], ...] = ()
 
-    def tell(self, choices: Choices) -> None:
-        """Write down what was chosen, and what stood against it."""
-        for why, span in self.refused:
-            choices.passed_over("copy", "TMA", why, span)
+    def note(self, choices: Choices) -> None:
+        """Write down what was chosen."""
         for text, span, why in self.notes:
             choices.chose("pipeline", text, span, why)
+
+    def pass_over(self, choices: Choices) -> None:
+        """Write down what stood against it."""
+        for why, span in self.refused:
+            choices.passed_over("copy", "TMA", why, span)
 
     def whole(self, function: st.Function, why: str) -> Split:
         """What is left of it where lowering found a reason against it."""

@@ -10,9 +10,9 @@ from typing import Final
 PHASES: Final = {
     "front end": ("infer_layouts", "check", "load_tvm", "emit"),
     "tiles": (
-        "legalize_negative_indices", "name_indices", "cpu_threads", "refuse_missing_ops",
-        "refuse_divergent_ops", "apply_layouts", "pipeline_loops", "hold_matrices", "stage_stores",
-        "lower_tile_ops", "lower_gpu_ops",
+        "split_roles", "legalize_negative_indices", "name_indices", "cpu_threads",
+        "refuse_missing_ops", "refuse_divergent_ops", "apply_layouts", "pipeline_loops",
+        "hold_matrices", "stage_stores", "lower_tile_ops", "lower_gpu_ops",
     ),
     "loops": (
         "guard_bounds", "cpu_prefetch", "simplify", "tidy", "serialize_dependent",

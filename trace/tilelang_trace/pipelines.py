@@ -32,6 +32,9 @@ _UNDER: Final = "a condition decides about it: only statements of the loop itsel
 _WANTED: Final[dict[Kind, tuple[str, ...]]] = {
     "copy": ("cp.async", "tma"), "gemm": ("wgmma", "tcgen05.mma", "mma"),
 }  # fmt: skip
+# The passes that make several of a tile, and how they say of which.
+_MULTIPLY: Final = ("split_roles", "pipeline_loops")
+_VERSIONS: Final = ("versions", "in_stages")
 _REASONS: Final = ("TL508", "TL507", "TL505", "TL506", "TL513", "TL606", "TL401", "TL406")
 
 
@@ -158,10 +161,11 @@ def _versions(steps: Sequence[Step]) -> dict[str, int]:
     """How many copies of each shared tile there are, once loops were pipelined."""
     found: dict[str, int] = {}
     for step in steps:
-        if step.name != "pipeline_loops":
+        if step.name not in _MULTIPLY:
             continue
         # Of the last attempt.
-        found = {s.name: int(n) for s in step.symbols for key, n in s.said if key == "versions"}
+        many = {s.name: int(n) for s in step.symbols for key, n in s.said if key in _VERSIONS}
+        found = many or found
     return found
 
 
