@@ -177,7 +177,8 @@ class _Reader:
             return ""
         if len(rows) == 1:
             return rows[0][span.column - 1 : span.end_column - 1]
-        return "\n".join((rows[0][span.column - 1 :], *rows[1:-1], rows[-1][: span.end_column - 1]))
+        inner = (row for row in rows[1:-1] if not row.lstrip().startswith("#"))
+        return "\n".join((rows[0][span.column - 1 :], *inner, rows[-1][: span.end_column - 1]))
 
 
 def _counted(axes: tuple[tuple[Var, Expr], ...]) -> Ranges:

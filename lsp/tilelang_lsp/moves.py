@@ -44,10 +44,11 @@ class Moves:
         """Where a span is now."""
         if not self.any or (self._path and span.file != self._path):
             return span
-        by = self.line(span.line) - span.line
-        if by == 0:
+        line = self.line(span.line)
+        end = line if span.end_line == span.line else self.line(span.end_line)
+        if line == span.line and end == span.end_line:
             return span
-        return Span(span.file, span.line + by, span.column, span.end_line + by, span.end_column)
+        return Span(span.file, line, span.column, end, span.end_column)
 
     def maybe(self, span: Span | None) -> Span | None:
         """The same for one that may be missing."""

@@ -16,6 +16,7 @@ from tilelang.language.source import SourceFile
 from tilelang_diagnostics import Diagnostic
 from tilelang_lint.engine import check
 from tilelang_lint.rules import Subject
+from tilelang_lsp.code_lines import Code, code_of, moved
 from tilelang_lsp.depends import MAIN, Bound, Statements
 from tilelang_lsp.facts import program_facts
 from tilelang_lsp.model import MODULE, Outline, Part, Symbol
@@ -72,7 +73,7 @@ class File:
     tops: Tops = field(default_factory=dict)
     # What was read of definitions since all were, the oldest first: edits are often taken back, and
     # a line that is being written stands for the same whenever it is broken.
-    seen: Mapping[_Key, Placed[Part]] = field(default_factory=dict)
+    seen: Mapping[_Key, tuple[Placed[Part], Code]] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -96,7 +97,7 @@ class File:
         own = {d for parsed in subject.kernels for d in parsed.diagnostics}
         outside = tuple(d for d in check(subject) if d not in own)
         whole = whole and not subject.failures
-        seen = {_key(n, statements): p for n, p in parts.items()} if whole else {}
+        seen = _seen(parts, statements) if whole else {}
         return File(statements, options, parts, outside, whole, subject.path, seen=seen)
 
     def diagnostics(self) -> Iterator[Diagnostic]:
@@ -130,9 +131,16 @@ class File:
         return tuple(n for n in now.functions if n in touched and n != MAIN)
 
     def seen_before(self, now: Statements, changed: Iterable[str]) -> dict[str, Placed[Part]]:
-        """Those of the changed parts that were like this once."""
-        found = {n: self.seen.get(_key(n, now)) for n in changed}
-        return {n: part for n, part in found.items() if part is not None}
+        """Those of the changed parts whose code was like this once, where it is now."""
+        found: dict[str, Placed[Part]] = {}
+        for name in changed:
+            before = self.seen.get(_key(name, now))
+            if before is not None:
+                placed, old = before
+                at, new = now.starts.index(now.firsts[name]), code_of(now.functions[name])
+                part = moved(placed, old, new, at, now.starts, self.path)
+                found |= {} if part is None else {name: part}
+        return found
 
     def updated(
         self, read: File, changed: Collection[str], again: Mapping[str, Placed[Part]]
@@ -143,17 +151,27 @@ class File:
         front = {**read.parts, **again}
         kept = {n: gone if n in changed else p for n, p in self.parts.items()}
         kept = {n: p for n, p in kept.items() if n not in front}
-        latest = {_key(n, read.statements): p for n, p in front.items()}
+        latest = _seen(front, read.statements) if read.whole else {}
         seen = {**{k: p for k, p in self.seen.items() if k not in latest}, **latest}
         return replace(
             read, parts={**front, **kept}, seen=dict(list(seen.items())[-MOST_SEEN:])
         )  # fmt: skip
 
 
+def _seen(
+    parts: Mapping[str, Placed[Part]], statements: Statements
+) -> dict[_Key, tuple[Placed[Part], Code]]:  # fmt: skip
+    return {
+        _key(name, statements): (placed, code_of(statements.functions[name]))
+        for name, placed in parts.items()
+    }
+
+
 def _key(name: str, statements: Statements) -> _Key:
     """What a part hangs on, as long as `File.changed` does not say that all of them changed; and
     what it says of the top of the file."""
-    return name, statements.own(name), statements.bound
+    _, *others = statements.own(name)
+    return name, (code_of(statements.functions[name]).said, *others), statements.bound
 
 
 def _part(
