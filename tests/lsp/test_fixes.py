@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -45,6 +46,13 @@ FIXED = (
 )  # fmt: skip
 
 
+@cache
+def analysed(name: str) -> Analysis:
+    """What is found in a kernel as it is."""
+    text, options = KERNELS[name]
+    return analyse(text, PATH, options)
+
+
 def errors(analysis: Analysis) -> Counter[str]:
     return Counter(d.code for d in analysis.diagnostics if d.severity.value in ("error", "warning"))
 
@@ -56,7 +64,7 @@ def found_of(analysis: Analysis, code: str) -> list[Diagnostic]:
 @pytest.mark.parametrize("name", KERNELS)
 def test_after_each_fix_it_is_gone(name: str) -> None:
     text, options = KERNELS[name]
-    before = analyse(text, PATH, options)
+    before = analysed(name)
     request = request_for(before)
     for diagnostic in before.diagnostics:
         for number, fix in enumerate(fixes_of(request, diagnostic)):
@@ -76,7 +84,7 @@ def test_after_each_fix_it_is_gone(name: str) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_lint_knows_every_fix(name: str) -> None:
     text, options = KERNELS[name]
-    analysis = analyse(text, PATH, options)
+    analysis = analysed(name)
     request = request_for(analysis)
     target = options.targets[0] if options.targets else None
     known = {
@@ -101,7 +109,7 @@ def test_these_have_one(code: str) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_after_all_safe_ones_no_such_finding_is_left(name: str) -> None:
     text, options = KERNELS[name]
-    before = analyse(text, PATH, options)
+    before = analysed(name)
     request = replace(request_for(before), only=("source.fixAll",))
     actions = code_actions(request)
     offered = [f for d in before.diagnostics for f in fixes_of(request, d)]
