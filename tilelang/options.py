@@ -128,6 +128,9 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(_K.TL_DEVICE_COMPILE_FLAGS, (), "further flags for the device compiler"),
     Option(_K.TL_PTXAS_REGISTER_USAGE_LEVEL, 5, "ptxas --register-usage-level"),
     Option(_K.TL_DISABLE_WGMMA, False, "T.gemm by mma.sync instead of warp-group instructions"),
+    Option(_K.TL_DISABLE_WARP_SPECIALIZED, False, "no warp of its own loads for a pipeline"),
+    Option(_K.TL_DISABLE_TMA_LOWER, False, "no bulk copies through TMA in place of T.copy",
+           deprecated="use T.copy(..., disable_tma=True)"),
     # Checks that are silent about every correct kernel always run.
     _accepted(_K.TL_DISABLE_DATA_RACE_CHECK, True, "do not look for races in T.Parallel"),
     _accepted(_K.TL_DISABLE_BUFFER_INIT_CHECK, False, "do not warn of reads before writes"),
@@ -138,9 +141,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
     _accepted(_K.TL_LAYOUT_COST_MODEL, "register-count", "what layout inference minimises",
            choices=("register-count", "io-aware")),
     # What belongs to GPUs.
-    _accepted(_K.TL_DISABLE_WARP_SPECIALIZED, False, "no producer and consumer warps"),
-    _accepted(_K.TL_DISABLE_TMA_LOWER, False, "no bulk copies through TMA",
-              deprecated="use T.copy(..., disable_tma=True)"),
     _accepted(_K.TL_DISABLE_THREAD_STORAGE_SYNC, False, "insert no barriers; the author does"),
     Option(_K.TL_DISABLE_SHARED_MEMORY_REUSE, False, "every shared buffer gets its own memory"),
     Option(_K.TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE, False,
