@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tilelang.cli import main
 from tilelang_lint.cli import command
 
 HEAD = """\
@@ -61,3 +62,16 @@ def test_nothing_is_taken_out_unasked(tmp_path: Path) -> None:
     path.write_text(before)
     CliRunner().invoke(command, [str(path), "--fix", "--suggestions"], standalone_mode=False)
     assert path.read_text() == before
+
+
+def test_a_command_that_runs_the_file_says_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(text({"dtype": "flot32"}))
+    told = []
+    for words in (["lint"], ["compile", "--target", "cpu"]):
+        assert main([*words[:1], str(path), *words[1:]]) == 1
+        told.append("".join(capsys.readouterr()))
+    shown = [one[one.index("error[TL230]") :].partition("\n\n")[0] for one in told]
+    assert shown[0] == shown[1] and "= fix: write 'float32'" in shown[0]

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from tilelang.dtypes import SCALARS, VECTOR_LANES, DType, as_dtype
 from tilelang.language.catalog import language_function
-from tilelang.language.slips import string_fixes
+from tilelang.language.slips import literal_in_call, string_fixes
 from tilelang.program import arith, operators
 from tilelang.program.buffer import Buffer, BufferRole, Dim, Scope
 from tilelang.program.context import active_trace, argument_span, reject, warn
@@ -194,6 +194,8 @@ def resolve_dtype(value: Any, position: int | None = None) -> DType:
                 help=f"a vector has {', '.join(map(str, VECTOR_LANES))} lanes",
             )
         is_text, place = isinstance(value, str), argument_span("dtype", position)
+        if place is None and is_text:
+            place = literal_in_call(text)
         reject(
             "TL230",
             f"`{text}` is not a dtype{did_you_mean(text, names) if is_text else ''}",
