@@ -251,10 +251,10 @@ def test_a_fault_on_the_emulator_is_at_its_line_until_the_kernel_changes(
     assert client.codes(uri) == [(code, line)]
     text = Path(uri.removeprefix("file://")).read_text()
     client.replace(uri, "\n" + text, 2)
-    client.until(uri, "static", 2)
+    client.until(uri, "deep", 2)
     assert client.codes(uri) == [(code, line + 1)]
     client.replace(uri, text.replace("T.Kernel(4", "T.Kernel(1"), 3)
-    client.until(uri, "static", 3)
+    client.until(uri, "deep", 3)
     assert client.codes(uri) == []
 
 
@@ -270,7 +270,7 @@ def test_a_wrong_result_is_a_finding_until_it_is_right(client: Watching, tmp_pat
     path = Path(uri.removeprefix("file://"))
     path.write_text(path.read_text().replace("A + 2", "A + 1"))
     client.replace(uri, path.read_text(), 2)
-    client.until(uri, "static", 2)
+    client.until(uri, "deep", 2)
     assert client.codes(uri) == []
     assert not client.do("emulate", uri)["failed"]
     assert client.codes(uri) == []

@@ -51,7 +51,8 @@ class Modern(Client):
         super()._take(message)
 
     def until(self, uri: str, what: str, version: int) -> None:
-        """Wait until a version was analysed ("static") or looked into ("deep")."""
+        """Wait until a version was analysed ("static"), or looked into, after its findings came
+        ("deep")."""
         end = time.monotonic() + 90
         while (uri, what, version) not in self.status:
             assert time.monotonic() < end, (what, version, self.status, self.log)

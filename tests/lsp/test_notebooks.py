@@ -46,7 +46,7 @@ class Book:
                 "uri": self.uri, "notebookType": "jupyter-notebook", "version": 1,
                 "cells": [cell(self.cell(c)) for c in cells]},
             "cellTextDocuments": self.documents(cells)})  # fmt: skip
-        client.until(self.uri, "static", 1)
+        client.until(self.uri, "deep", 1)
 
     def cell(self, name: str) -> str:
         return f"vscode-notebook-cell:{self.uri.removeprefix('file://')}#{name}"
@@ -60,7 +60,7 @@ class Book:
         self.client.notify("notebookDocument/didChange", {
             "notebookDocument": {"uri": self.uri, "version": self.version},
             "change": {"cells": cells}})  # fmt: skip
-        self.client.until(self.uri, "static", self.version)
+        self.client.until(self.uri, "deep", self.version)
 
     def splice(self, start: int, count: int, names: str = "", opened: dict[str, str] | None = None,
                closed: str = "") -> None:  # fmt: skip
