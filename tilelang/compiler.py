@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tilelang.backends import backend_for
 from tilelang.checks import check_for_target
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tilelang.passes.context import PassContext
     from tilelang.pipeline import Observer, Pass
     from tilelang.roles.split import Split
+
+_UNORDERED: Final = "TL509"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +102,16 @@ def lower_function(
         return _lowered_at_depth(function, target, options, observers, thorough, found, start)
     if found.function is not None:
         # What the copy engine cannot do shows where copies are lowered: threads copy, after all.
+        # Nor may roles take from threads the place where they would wait for each other.
         try:
             lowered = _lowered_at_depth(function, target, options, observers, thorough, found)
             raise_for(lowered.diagnostics)
-            return lowered
+            wrong = next((d for d in lowered.diagnostics if d.code == _UNORDERED), None)
+            if wrong is None:
+                return lowered
         except CompileError as error:
             wrong = next(d for d in error.diagnostics if d.severity is Severity.ERROR)
-            found = found.whole(function, wrong.message)
+        found = found.whole(function, wrong.message)
     return _lowered_at_depth(function, target, options, observers, thorough, found)
 
 

@@ -105,6 +105,8 @@ int cuTensorMapEncodeTiled(void *out, int kind, unsigned rank, void *address, co
   (void)steps;
   MAY_FAIL;
   if ((uintptr_t)out % 64 != 0) return 1;
+  for (unsigned i = 0; i < rank; ++i)
+    if (shape[i] == 0) return 1; /* as a driver on an H200 says */
   say("map type=%d address=%llu shape=", kind, (unsigned long long)(uintptr_t)address);
   for (unsigned i = 0; i < rank; ++i) say("%llu,", (unsigned long long)shape[i]);
   say(" strides=");

@@ -387,7 +387,9 @@ def test_tensor_maps(tmp_path: Path, host: Host) -> None:
     launch = replace(SCALE, params=(KernelParam("map", "A_map", "handle"), N))
     library = export(tmp_path, product("scale", [launch], maps=(found,)))
     answers = host(library, [call(*good(), formats="mi"),
-                             call(*good(), fail={"cuTensorMapEncodeTiled": 1})])  # fmt: skip
+                             call(*good(), fail={"cuTensorMapEncodeTiled": 1}),
+                             call(*good(0), formats="mi")])  # fmt: skip
+    assert answers[2].error is None and any("address=0 shape=64,1," in x for x in answers[2].log)
     assert (
         "map type=6 address=4128 shape=64,17, strides=128, box=64,16, interleave=0 swizzle=3 "
         "promotion=2 fill=0"

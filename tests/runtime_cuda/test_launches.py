@@ -221,6 +221,12 @@ def test_tensor_maps_are_encoded_and_kept(monkeypatch: pytest.MonkeyPatch) -> No
     ]  # fmt: skip
 
 
+def test_tma_is_told_of_an_empty_tensor_as_of_one_that_nobody_reads(driver: FakeLibrary) -> None:
+    found = TensorMap("m", "A", "float16", 0, (64, "n"), (128,), (64, 16))
+    load_cuda(artifact(LAUNCH, maps=(found,))).run([0x4000, 0.0, 0])
+    assert [(x["shape"], x["address"]) for x in driver.encoded] == [((64, 1), 0)]
+
+
 def test_a_tensor_tma_cannot_read(driver: FakeLibrary) -> None:
     found = TensorMap("m", "A", "float16", 0, (64, "n"), (100,), (64, 16))
     driver.results["cuTensorMapEncodeTiled"] = [1]

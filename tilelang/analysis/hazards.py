@@ -349,8 +349,8 @@ class _Planner:
 
     def _plain_inside(self, node: Loop, path: _Path, region: Region) -> None:
         """The iterations of a loop that orders nothing: each by itself, then pairs of them."""
-        if node.free or node in self._clean:
-            return
+        if node.free or self.moved.is_pinned or node in self._clean:
+            return  # loops around it that stand at a first iteration come to an arbitrary one, too
         self._block(node.body, State(), path, region)
         units = [(n, tuple(map(self.moved.now, self._unit(n, ())))) for n in node.body]
         for _, earlier in units:

@@ -63,6 +63,7 @@ class _Reader:
         self._last_wait: int | None = None
         self._signals = False
         self._drained: set[Any] = set()
+        self._role = False
 
     def lifetimes(self) -> Iterator[Lifetime]:
         for buffer, uses in self._uses.items():
@@ -108,10 +109,12 @@ class _Reader:
         elif isinstance(s, tirx.IfThenElse):
             self._touch([s.condition])
             bodies = [b for b in (s.then_case, s.else_case) if b is not None]
-            if self._drained and not self._around:
+            if self._drained and not self._around and not self._role:
                 # The warps of one role: those that compute wait for all that is loaded.
+                self._role = True
                 for body in bodies:
                     self.statement(body)
+                self._role = False
                 return
             self._nested(bodies)
         else:

@@ -49,6 +49,11 @@ class Moved:
                 case _:
                     pass
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether some loop is at a known iteration."""
+        return bool(self._numbers)
+
     def now(self, a: Access) -> Access:
         """`a` where the run stands: at known iterations, under the conditions in force."""
         if not self._numbers and not self._conditions:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from tilelang.codegen.host_expr import HostExpr, evaluate, from_json
 from tilelang.codegen.source_map import SourceMap
 from tilelang_diagnostics.model import Span
 
+MAPPED: Final = 16  # bytes that the address of a tensor is a multiple of that TMA knows
 ParamKind = Literal["buffer", "scalar", "dim", "workspace", "map"]
 
 
@@ -126,6 +127,10 @@ class DeviceSource:
             for param in launch.params:
                 if param.kind == "buffer":
                     found[param.source] = max(param.alignment, found.get(param.source, 1))
+        arguments = {slot.name for slot in self.slots if slot.kind == "buffer"}
+        for given in self.maps:
+            if given.source in arguments:
+                found[given.source] = max(MAPPED, found.get(given.source, 1))
         return found
 
     def manifest(self) -> dict[str, Any]:

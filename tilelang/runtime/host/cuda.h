@@ -307,10 +307,15 @@ TL_UNUSED static int tl_encode(tl_error *e, const char *f, const char *name, voi
                                const uint64_t *strides, const unsigned *box, int swizzle,
                                int promotion) {
   static const unsigned steps[5] = {1, 1, 1, 1, 1};
+  uint64_t known[5]; /* the driver knows no empty tensors; of one that is, nothing is read */
+  for (int d = 0; d < rank; ++d) {
+    known[d] = shape[d] == 0 ? 1 : shape[d];
+    if (shape[d] == 0) address = NULL;
+  }
   if (tl_cuda.cuTensorMapEncodeTiled == NULL)
     return tl_fail(e, "RuntimeError", "[TL805] `%s` reads `%s` by TMA, which this driver does not "
                    "know", f, name);
-  int result = tl_cuda.cuTensorMapEncodeTiled(map, type, (unsigned)rank, address, shape, strides,
+  int result = tl_cuda.cuTensorMapEncodeTiled(map, type, (unsigned)rank, address, known, strides,
                                               box, steps, 0, swizzle, promotion, 0);
   if (TL_RARE(result != 0))
     return tl_fail(e, "ValueError", "[TL706] argument `%s` of `%s` cannot be read by TMA: its "
