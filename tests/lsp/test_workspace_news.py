@@ -83,7 +83,8 @@ def test_an_editor_that_asks_is_told_to_ask_again(tmp_path: Path) -> None:
             project.write_text(text) if kind != DELETED else project.unlink()
             told(client, project, kind)
             assert asked() == {"first.py": ["TL403", *codes]}, text
-        assert client.requests_from_server.count("workspace/diagnostic/refresh") == len(PROJECTS)
+        # Once for each change at least: a slow machine may notice one in two steps.
+        assert client.requests_from_server.count("workspace/diagnostic/refresh") >= len(PROJECTS)
         first.unlink()
         told(client, first, DELETED)
         assert asked() == {"first.py": []}
