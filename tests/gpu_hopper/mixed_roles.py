@@ -37,8 +37,9 @@ def drawn(seed: int) -> Mixed:
     """A kernel of some parts."""
     rng = random.Random(seed)
     parts = frozenset(p for p in PARTS if rng.random() < 0.4)
-    return Mixed(rng.choice((1, 2)), rng.choice((64, 200, 264, 328)), rng.choice((-1, 0, 0, 1)),
-                 rng.choice((2, 3)), parts)  # fmt: skip
+    columns = rng.choice((64, 200, 264, 328))
+    first = rng.choice((-1, 0, 0, 1)) if columns > 64 else 0
+    return Mixed(rng.choice((1, 2)), columns, first, rng.choice((2, 3)), parts)
 
 
 def kernel(case: Mixed) -> Any:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tilelang.cli.specialise import Specialised
 
 FIRST = "emit"
+_START = "infer_layouts"  # every attempt to lower a program begins with it
 _NO_COMPILER = "TL807"
 
 
@@ -155,6 +156,8 @@ class Recorder:
 
     def began(self, name: str) -> None:
         """Part of the watch protocol."""
+        if name == _START:
+            self._frames.clear()  # another attempt: the one before ended within a pass
         self._begin(name)
 
     def ended(self, name: str, seconds: float, result: Any = None) -> None:
@@ -168,7 +171,7 @@ class Recorder:
             self.spent += time.perf_counter() - started
             return
         self._part(Part(name, seconds, phase_of(name), len(self.steps), _resident(), inner))
-        if name == "infer_layouts" and result is not None:
+        if name == _START and result is not None:
             shots = layout_shots(result, self._head.file)
             self._keep(self.layouts, shots, lambda w, x: w.layout(x))
         elif name == "emit" and result is not None:
