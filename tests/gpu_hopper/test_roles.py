@@ -66,6 +66,7 @@ def product(what: str, columns: int = 128) -> Any:
             tx = T.get_thread_binding()
             A_s = T.alloc_shared((M, 64), "float16")
             B_s = T.alloc_shared((64, N), "float16")
+            Z_s = T.alloc_shared((64, N), "float16")
             out = T.alloc_fragment((M, N), "float32")
             at = T.alloc_var("int32", init=0)
             if what == "safe":
@@ -95,6 +96,13 @@ def product(what: str, columns: int = 128) -> Any:
                 if what == "barrier":
                     T.sync_threads()
                 T.gemm(A_s, B_s, out)
+                if what == "while":
+                    turn = T.alloc_var("int32", init=0)
+                    while turn < 2:
+                        T.copy(B_s, Z_s)
+                        if k != 0:
+                            T.gemm(A_s, Z_s, out)
+                        turn = turn + 1
                 if what == "print":
                     T.print(k)
                 if what == "written":
@@ -142,6 +150,7 @@ def test_why_not(what: str) -> None:
 LATE = {
     "safe": (128, "what lies outside the tensor reads as its safe value, and TMA writes zeros"),
     "odd": (128, "it starts within a row of `A` at no multiple of 16 bytes"),
+    "while": (128, "`Z_s` is read where another thread may just have written it"),
     "plain": (75, "rows of `A` are 150 bytes apart, no multiple of 16"),
 }
 
