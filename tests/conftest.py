@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+import zlib
 from pathlib import Path
 
 import pytest
@@ -90,16 +90,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--full") or any("::" in str(x) or ".py" in str(x) for x in config.args):
         return
     kept, left = [], []
-    rows: Counter[str] = Counter()
     for item in items:
         file, _, name = item.nodeid.partition("::")
-        every = SAMPLED.get(file, 1)
-        if every == 1 or "[" not in name:
-            kept.append(item)
-            continue
-        test = item.nodeid.partition("[")[0]
-        (kept if rows[test] % every == 0 else left).append(item)
-        rows[test] += 1
+        # By what a row is called: every n-th would leave out whole values of a parameter.
+        drawn = zlib.crc32(item.nodeid.encode()) % SAMPLED.get(file, 1) == 0
+        (kept if drawn or "[" not in name else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
 

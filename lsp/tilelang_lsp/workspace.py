@@ -206,12 +206,14 @@ class Workspace:
     def _walked(self, until: float = math.inf) -> tuple[dict[str, None], bool]:
         """The Python files in all folders, and whether these are all of them."""
         found: dict[str, None] = {}
+        complete = True
         for folder in self.folders:
             for path in self._python_files(folder, until):
                 if path is None or len(found) == MOST_FILES:
-                    return found, False
+                    complete = False
+                    break
                 found[path] = None
-        return found, True
+        return found, complete
 
     def holding(self, words: Collection[str]) -> list[str]:
         """The files in which one of the words occurs."""
@@ -225,11 +227,11 @@ class Workspace:
     def symbols(self, query: str) -> tuple[Defined, ...]:
         """Definitions whose name holds the letters of `query` in order, the closest first.
 
-        Somebody types and waits, so that it ends in time: the words of what was read are kept, and
-        the next request comes further.
+        Somebody types and waits, so that it ends in time: what was read is kept, and the next
+        request comes further with it.
         """
         wanted, end = query.lower(), time.monotonic() + SYMBOL_SECONDS
-        word = re.compile(r"\w*?".join(map(re.escape, query)), re.I)
+        word = _with_letters(query)
         files = self._files_until(end)
         found: list[Defined] = []
         for number, path in enumerate(files):
@@ -338,6 +340,13 @@ def definitions(names: Names) -> Iterator[Defined]:
             if binding.whole is not None or binding.kind == "constant":
                 container = "" if scope.kind == "module" else scope.name
                 yield Defined(binding.name, binding.kind, binding.bound[0], container)
+
+
+def _with_letters(query: str) -> re.Pattern[str]:
+    """Finds a word that holds the letters in order. It starts where words do, and takes what is not
+    the letter up to each, so that it never tries two ways to the same place."""
+    steps = "".join(rf"[^\W{re.escape(c)}]*{re.escape(c)}" for c in query)
+    return re.compile(rf"\b{steps}", re.I)
 
 
 def _matches(wanted: str, name: str) -> bool:

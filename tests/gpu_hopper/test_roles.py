@@ -72,9 +72,12 @@ def product(what: str, columns: int = 128) -> Any:
             if what == "safe":
                 T.annotate_safe_value({A: 1.0})
             T.clear(out)
-            for k in T.Pipelined(
-                at + 2 if what == "steps" else 2, num_stages=1 if what == "stages" else 2
-            ):
+            steps = 2
+            if what == "steps":
+                steps = at + 2
+            if what == "warps":
+                steps = 2 - T.get_warp_idx() // 8
+            for k in T.Pipelined(steps, num_stages=1 if what == "stages" else 2):
                 if what == "branch":
                     if k > 0:
                         T.copy(A[0, k * 64], A_s)
@@ -125,13 +128,14 @@ REASONS = {
     "threads": "its threads are no whole warp groups along x",
     "stages": "the loop does not ask for two stages or more",
     "steps": "how often it runs is computed by its threads",
+    "warps": "how often it runs is computed by its threads",
     "branch": "a copy stands inside a branch or an inner loop",
     "counter": "where in `A` it copies is computed by its threads",
     "narrow": "it fills a part of `A_s`",
     "options": "the author says how threads share a copy",
     "in_place": "`A_s` is written while it is computed with",
-    "barrier": "the author says who comes where",
-    "print": "the author says who comes where",
+    "barrier": "`T.sync_threads` may count on all threads",
+    "print": "`T.print` may count on all threads",
     "written": "`A` is no argument that is only read",
     "after": "`A_s` is read outside of its loop",
 }

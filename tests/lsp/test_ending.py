@@ -220,6 +220,24 @@ def test_symbols_of_endless_folders_come_in_time(
     ]  # said once
 
 
+def test_a_long_word_is_looked_through_once(tmp_path: Path) -> None:
+    literal = "a1_mtul" * 20_000
+    (tmp_path / "k.py").write_text(f'import tilelang\nDATA = "{literal}"\ndef matmul(): ...\n')
+    assert [d.name for d in Workspace([str(tmp_path)]).symbols("matml")] == ["matmul"]
+    assert Workspace([str(tmp_path)]).symbols("matmul_zzz") == ()
+
+
+def test_a_folder_that_is_too_large_does_not_hide_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspace, "MOST_FOLDERS", 3)
+    for name in ("large/a/b/c/d", "small"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "small" / "k.py").write_text("import tilelang\n")
+    files = Workspace([str(tmp_path / "large"), str(tmp_path / "small")])
+    assert [Path(p).name for p in files.files()] == ["k.py"] and not files.complete
+
+
 def test_symbols_of_many_files_come_in_time_and_the_next_time_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,7 +13,9 @@ from tilelang.occupancy import occupancy_of
 from tilelang.roles.plan import WARP
 from tilelang.target import Target
 
-BETWEEN: Final = 24  # registers for addresses and values between statements, by experience
+# Registers for addresses and values between statements: with as many, those of the kernels in
+# `benchmarks/results.md` ("a warp that loads") are split that were faster so, and no others.
+BETWEEN: Final = 24
 
 
 def why_not(launch: LaunchLayouts, threads: int, target: Target) -> str:

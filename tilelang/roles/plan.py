@@ -117,11 +117,8 @@ class Constants:
                 case ex.Load(buffer=buffer):
                     if not buffer.is_global or storage(buffer) in self._written:
                         return False
-                case ex.Intrinsic(name=name):
-                    if name.startswith((*_OF_THE_BLOCK, *_OF_ONE_THREAD)) or any(
-                        isinstance(arg, Region) for arg in node.args
-                    ):
-                        return False
+                case ex.Intrinsic():  # such as the number of a warp
+                    return False
         return True
 
 
@@ -172,7 +169,11 @@ def _check(stmt: st.Stmt) -> None:
     match stmt:
         case st.Evaluate(value=ex.Intrinsic(name=name)) if name.startswith(_OF_ONE_THREAD):
             pass
-        case st.Evaluate() | st.Jump() | st.Scoped() | st.Launch() | st.Assert():
+        case st.Evaluate(value=ex.Intrinsic(name=name)):
+            raise Whole(f"`T.{name}` may count on all threads", stmt.span)
+        case st.Assert():
+            raise Whole("an assertion may stop a thread that others wait for", stmt.span)
+        case st.Evaluate() | st.Jump() | st.Scoped():
             raise Whole("the author says who comes where", stmt.span)
         case st.TileOp(name="tma_copy" | "async_copy" | "copy_cluster" | "tcgen05_gemm"):
             raise Whole("the author says what runs in the background", stmt.span)

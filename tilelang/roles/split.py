@@ -104,7 +104,7 @@ def split(function: st.Function, target: Target, options: CompileOptions) -> Spl
                 plans[stmt] = found
     while plans:
         parted = _with(function, plans)
-        against = _against(parted, plans, target)
+        against = _against(function, parted, plans, target)
         if not any(against.values()):
             notes = [_note(p) for plan in plans.values() for p in plan.pipelines]
             return Split(parted, tuple(notes), tuple(refused))
@@ -124,13 +124,15 @@ def _with(function: st.Function, plans: dict[st.Launch, Plan]) -> st.Function:
 
 
 def _against(
-    parted: st.Function, plans: dict[st.Launch, Plan], target: Target
+    function: st.Function, parted: st.Function, plans: dict[st.Launch, Plan], target: Target
 ) -> dict[st.Launch, str]:
     """Why each launch that was split should not be."""
-    by_span = {found.span: found for found in infer_layouts(parted, target).launches}
+    launches = [s for s in function.body if isinstance(s, st.Launch)]
+    found = zip(launches, infer_layouts(parted, target).launches, strict=True)
     return {
-        launch: why_not(by_span[launch.span], plan.threads, target)
-        for launch, plan in plans.items()
+        launch: why_not(layouts, plans[launch].threads, target)
+        for launch, layouts in found
+        if launch in plans
     }
 
 
