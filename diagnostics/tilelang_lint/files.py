@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tilelang.cli.files import never_ends, not_python
 from tilelang.cli.files import read as read_file
+from tilelang.cli.whole_files import write_whole
 from tilelang_diagnostics import CompileError, Diagnostic, diagnose, failure
 from tilelang_lint.folders import is_skipped
 
@@ -50,12 +51,12 @@ def read(path: str) -> Reading:
 
 def write(path: str, text: str) -> None:
     """Put a text in the place of a file, in the encoding and with the line ends that this has."""
-    old = Path(path).read_bytes()
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(old).readline)
-    if b"\r\n" in old:
-        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
     try:
-        Path(path).write_bytes(text.encode(encoding))
+        old = Path(path).read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(old).readline)
+        if b"\r\n" in old:
+            text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+        write_whole(path, text.encode(encoding))
     except (OSError, UnicodeEncodeError) as error:
         raise failure("TL103", f"cannot write `{path}`: {error}") from error
 

@@ -14,10 +14,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import get_ident
 from typing import IO, Final
 
 import click
+
+from tilelang.cli.whole_files import write_whole
 
 LARGEST: Final = 1 << 30  # bytes of a file that is read
 _ESCAPED: Final = "backslashreplace"
@@ -25,26 +26,7 @@ _ESCAPED: Final = "backslashreplace"
 
 def saved(path: str | Path, text: str) -> None:
     """Write a file at once; raises OSError."""
-    real = os.path.realpath(path)
-    data = text.encode("utf-8", _ESCAPED)
-    beside = f"{real}.{os.getpid()}-{get_ident()}.part"
-    try:
-        if os.path.exists(real) and not os.path.isfile(real):
-            raise PermissionError  # such as /dev/null, which stays what it is
-        file = open(beside, "wb")  # noqa: SIM115
-    except PermissionError:
-        Path(path).write_bytes(data)
-        return
-    try:
-        with file:
-            file.write(data)
-        if os.path.exists(real):
-            os.chmod(beside, stat.S_IMODE(os.stat(real).st_mode))
-        os.replace(beside, real)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
+    write_whole(path, text.encode("utf-8", _ESCAPED))
 
 
 @contextmanager
