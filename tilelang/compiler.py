@@ -150,14 +150,14 @@ def _lowered(
     from tilelang.pipeline import run_pipeline
 
     if start is not None and not _is_split(start.func):
-        context.split = None  # what somebody edited was not, and stays as it is
-    split = context.split and context.split.function
+        context.split = None  # IR that somebody edited goes on with the roles it has, or without
+    parted = context.split.function if context.split is not None else None
     if target.capabilities.threads_cooperate:
         from tilelang.layouts.infer import infer_layouts
 
         with part("infer_layouts", observers) as made:
             warps_only = bool(context.options[PassConfigKey.TL_DISABLE_WGMMA])
-            context.layouts = infer_layouts(split or function, target, not warps_only)
+            context.layouts = infer_layouts(parted or function, target, not warps_only)
             made.append(context.layouts)
     if start is not None:
         with part("emit", observers) as made:

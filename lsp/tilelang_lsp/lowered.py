@@ -192,7 +192,9 @@ def _loading(function: Function, func: Any, told: Told, path: str) -> Iterator[F
         if str(s.attr_key) == attrs.THREAD_EXTENT and str(s.node.thread_tag) == attrs.THREAD_TAGS[0]
     ]
     launches = [s for s in function.body if isinstance(s, Launch)]
-    for launch, count in zip(launches, counts, strict=False):
+    if len(launches) != len(counts):
+        return  # some launch has no threads along x that are counted
+    for launch, count in zip(launches, counts, strict=True):
         asked = constant_value(launch.threads[0][1])
         if asked is None or count <= asked:
             continue

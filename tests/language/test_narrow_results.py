@@ -27,9 +27,9 @@ NARROW = (
     ("int32", "int8", "int8 holds -128 … 127, and what is outside wraps around"),
     ("int32", "uint32", "uint32 holds 0 … 4294967295, and what is outside wraps around"),
     ("uint8", "int8", "int8 holds -128 … 127"),
-    ("int32", "float16", "float16 holds at most 65504 of int32"),
-    ("float32", "float16", "float16 holds at most 65504 of float32"),
-    ("bfloat16", "float8_e4m3fn", "float8_e4m3fn holds at most 448 of bfloat16"),
+    ("int32", "float16", "float16 holds at most 65504, and int32 more"),
+    ("float32", "float16", "float16 holds at most 65504, and float32 more"),
+    ("bfloat16", "float8_e4m3fn", "float8_e4m3fn holds at most 448, and bfloat16 more"),
     ("float32", "int32", "it is rounded towards zero, and int32 holds -2147483648 … 2147483647"),
 )
 WIDE = (

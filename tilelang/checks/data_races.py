@@ -47,7 +47,8 @@ def check(function: Function) -> Iterator[Diagnostic]:
     lets: dict[Var, Expr] = {}
 
     @cache  # few programs have a store that it matters for
-    def fine() -> set[Buffer] | None:
+    def may_be_private() -> set[Buffer] | None:
+        """Buffers that are right as they are; None where threads are told apart, as all are."""
         combined = _combined(function)
         return None if combined is None else combined | _own_of_iterations(function)
 
@@ -56,7 +57,7 @@ def check(function: Function) -> Iterator[Diagnostic]:
             lets[stmt.var] = stmt.value
         if isinstance(stmt, Store) and context.parallel_vars:
             if stmt.buffer.scope_name in _PRIVATE:
-                known = fine()
+                known = may_be_private()
                 if known is not None and stmt.buffer not in known:
                     yield from _check_private(stmt, context, lets)
             elif not stmt.buffer.is_reducer:

@@ -47,7 +47,7 @@ def _what_is_lost(source: DType, target: DType) -> str | None:
     most = LARGEST[source.base] if source.is_float else source.integer_range()[1]
     if largest >= min(most, _ENOUGH):
         return None
-    return f"{target} holds at most {largest:g} of {source}"
+    return f"{target} holds at most {largest:g}, and {source} more"
 
 
 def _is_number(dtype: DType) -> bool:

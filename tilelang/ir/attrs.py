@@ -41,7 +41,9 @@ LOOP_ATTR_PREFIX: Final = "tl.loop."  # whatever else the user attached, by the 
 
 # Allocations.
 ALLOC_PREFIX: Final = "tl.alloc."  # attributes of the program buffer, by its own names
-DRAINED: Final = "tl.alloc.drained"  # of barriers: all that they count is waited for in its loop
+# Of the barriers of roles that the compiler gave (`tilelang/roles`), and only of these: all that
+# they count is waited for in its loop.
+DRAINED: Final = "tl.alloc.drained"
 IN_STAGES: Final = "tl.alloc.in_stages"  # of a tile: how many versions its first dimension has
 TILE_LAYOUT: Final = "tl.layout"  # where its elements lie: a Held Layout or Fragment
 FLAT: Final = "tl.flat"  # the one-dimensional buffer that holds them

@@ -148,7 +148,7 @@ def plan(function: st.Function, launch: st.Launch) -> Plan | None:
 
 
 def is_pipeline(stmt: st.Stmt) -> TypeGuard[st.For]:
-    """Whether it is a loop whose copies are to run ahead."""
+    """Whether it is a `T.Pipelined`, of however many stages."""
     return isinstance(stmt, st.For) and stmt.kind == "pipelined"
 
 

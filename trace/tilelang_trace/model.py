@@ -84,7 +84,8 @@ class Step:
     """The program after one pass. `reason` says why the pass stands where it does.
 
     `seconds` are those of the pass alone, `resident` the memory of the process after it, in bytes.
-    A pipeline that is run again for want of shared memory has steps of several attempts.
+    Passes that run again, without roles or for want of shared memory, have steps of several
+    attempts.
     """
 
     name: str

@@ -175,7 +175,7 @@ class Recorder:
             shots = layout_shots(result, self._head.file)
             self._keep(self.layouts, shots, lambda w, x: w.layout(x))
         elif name == "emit" and result is not None:
-            # Another attempt for want of shared memory starts from the same program.
+            # Another attempt, without roles or with fewer stages, starts from the same program.
             self._attempt += 1
             self._decisions = Decisions(self._head.file)
             self._add(Step(
