@@ -102,7 +102,14 @@ def _store(case: Any, out: Path, number: int, arch: str) -> dict[str, Any]:
 
 
 def _extents(dims: Sequence[Any], values: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(int(values[d.name]) if hasattr(d, "name") else int(d) for d in dims)
+    from tilelang.program import arith, operators
+    from tilelang.program.accesses import variables
+
+    known = {
+        v: operators.constant(values[v.name], v.dtype)
+        for d in dims if not isinstance(d, int) for v in variables(d)
+    }  # fmt: skip
+    return tuple(int(arith.constant_value(arith.substitute(d, known)) or 0) for d in dims)
 
 
 def _shapes_matter(case: Any) -> bool:

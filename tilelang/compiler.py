@@ -111,7 +111,7 @@ def lower_function(
                 return lowered
         except CompileError as error:
             wrong = next(d for d in error.diagnostics if d.severity is Severity.ERROR)
-        found = found.whole(function, wrong.message)
+        found = found.whole(function, wrong)
     return _lowered_at_depth(function, target, options, observers, thorough, found)
 
 

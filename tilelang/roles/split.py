@@ -50,12 +50,14 @@ from tilelang.roles.plan import (
 )
 from tilelang.roles.tiles import Renamed
 from tilelang.target import Target
-from tilelang_diagnostics.model import Span
+from tilelang_diagnostics.model import Diagnostic, Span
 
 _OFF: Final = (
     PassConfigKey.TL_DISABLE_WARP_SPECIALIZED, PassConfigKey.TL_DISABLE_TMA_LOWER,
     PassConfigKey.TL_DISABLE_WGMMA,
 )  # fmt: skip
+
+_ANOTHER: Final = "another copy of the kernel cannot be made by it"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,9 +81,13 @@ class Split:
         for why, span in self.refused:
             choices.passed_over("copy", "TMA", why, span)
 
-    def whole(self, function: st.Function, why: str) -> Split:
-        """What is left of it where lowering found a reason against it."""
-        return Split(None, (), (*self.refused, *_copies(function.body, why)))
+    def whole(self, function: st.Function, wrong: Diagnostic) -> Split:
+        """What is left of it where lowering found something against it, in one of its copies or
+        elsewhere."""
+        copies = _copies(function.body, wrong.message)
+        if any(span == wrong.span for _, span in copies):
+            copies = tuple((why if span == wrong.span else _ANOTHER, span) for why, span in copies)
+        return Split(None, (), (*self.refused, *copies))
 
 
 def split(function: st.Function, target: Target, options: CompileOptions) -> Split:
