@@ -155,6 +155,73 @@ def paged(M: int, dim: int, pages: int, page: int) -> Any:
     return main
 
 
+def persistent(M: int, N: int, K: int, blocks: int) -> Any:
+    """A few blocks, each of which multiplies one tile after another."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"),
+        C: T.Tensor((M, N), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(blocks, threads=256) as block:
+            A_s = T.alloc_shared((128, 64), "float16")
+            B_s = T.alloc_shared((64, 128), "float16")
+            C_l = T.alloc_fragment((128, 128), "float32")
+            C_s = T.alloc_shared((128, 128), "float16")
+            for by, bx in T.Persistent([T.ceildiv(M, 128), T.ceildiv(N, 128)], blocks, block):
+                T.clear(C_l)
+                for k in T.Pipelined(T.ceildiv(K, 64), num_stages=3):
+                    T.copy(A[by * 128, k * 64], A_s)
+                    T.copy(B[k * 64, bx * 128], B_s)
+                    T.gemm(A_s, B_s, C_l)
+                T.copy(C_l, C_s)
+                T.copy(C_s, C[by * 128, bx * 128])
+
+    return main
+
+
+def grouped(rows: int, groups: int, N: int, K: int) -> Any:
+    """Each group of rows by a matrix of its own; a group may have no rows of a block."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((rows, K), "float16"), B: T.Tensor((groups, K, N), "float16"),
+        starts: T.Tensor((groups + 1,), "int32"), C: T.Tensor((rows, N), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(N, 128), threads=256) as bx:
+            A_s = T.alloc_shared((128, 64), "float16")
+            B_s = T.alloc_shared((64, 128), "float16")
+            C_l = T.alloc_fragment((128, 128), "float32")
+            for g in T.serial(groups):
+                first = starts[g]
+                for part in T.serial(T.ceildiv(starts[g + 1] - first, 128)):
+                    T.clear(C_l)
+                    for k in T.Pipelined(T.ceildiv(K, 64), num_stages=2):
+                        T.copy(A[first + part * 128, k * 64], A_s)
+                        T.copy(B[g, k * 64, bx * 128], B_s)
+                        T.gemm(A_s, B_s, C_l)
+                    for i, j in T.Parallel(128, 128):
+                        if first + part * 128 + i < starts[g + 1] and bx * 128 + j < N:
+                            C[first + part * 128 + i, bx * 128 + j] = C_l[i, j]
+
+    return main
+
+
+def grouped_inputs(
+    rng: np.random.Generator, rows: int, groups: int, N: int, K: int
+) -> tuple[Any, ...]:
+    cuts = np.sort(rng.integers(0, rows, groups - 1))
+    cuts[1:2] = cuts[0]  # an empty one
+    starts = np.array([0, *cuts, rows], np.int32)
+    tiles = ((rows, K), (groups, K, N))
+    return (*(rng.standard_normal(s).astype(np.float16) for s in tiles), starts)
+
+
+def grouped_reference(a: Any, b: Any, starts: Any, **_: Any) -> tuple[Any, ...]:
+    parts = [a[starts[g] : starts[g + 1]] @ b[g] for g in range(len(b))]
+    return (np.concatenate(parts),)
+
+
 def attention_inputs(
     rng: np.random.Generator, length: int, heads: int, dim: int, **_: Any
 ) -> tuple[Any, ...]:
@@ -256,5 +323,12 @@ CASES: tuple[KernelCase, ...] = (
     ),
     _other("two_loops", two_sums, two_inputs, two_reference, 5, M=136, N=136, K=328, L=104,
            first=2),
+    *(
+        _other(f"persistent_{blocks}", persistent, inputs, reference, 2, M=264, N=392, K=K,
+               blocks=blocks)
+        for blocks, K in ((4, 200), (5, 64))
+    ),
+    _other("grouped", grouped, grouped_inputs, grouped_reference, 3, rows=520, groups=5, N=136,
+           K=136),
     _other("pages", paged, paged_inputs, paged_reference, 4, M=128, dim=64, pages=5, page=256),
 )  # fmt: skip

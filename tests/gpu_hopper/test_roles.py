@@ -122,6 +122,40 @@ def product(what: str, columns: int = 128) -> Any:
     return main
 
 
+def nested(what: str) -> Any:
+    """A pipeline inside something else."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 256), "float16"), B: T.Tensor((256, 128), "float16"),
+        n: T.Tensor((2,), "int32"), C: T.Tensor((128, 128), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(2, threads=256) as bx:
+            A_s = T.alloc_shared((128, 64), "float16")
+            B_s = T.alloc_shared((64, 128), "float16")
+            out = T.alloc_fragment((128, 128), "float32")
+            at = T.alloc_var("int32", init=0)
+            T.clear(out)
+            if what == "in_while":
+                while at < 2:
+                    for k in T.Pipelined(2, num_stages=2):
+                        T.copy(A[0, k * 64], A_s)
+                        T.copy(B[k * 64, 0], B_s)
+                        T.gemm(A_s, B_s, out)
+                    at = at + 1
+            if what in ("in_loop", "in_counted"):
+                for turn in T.serial(n[bx] if what == "in_loop" else at + 1):
+                    if turn < 5:
+                        first = turn * 64
+                        for k in T.Pipelined(2, num_stages=2):
+                            T.copy(A[0, first + k * 64], A_s)
+                            T.copy(B[k * 64, 0], B_s)
+                            T.gemm(A_s, B_s, out)
+            T.copy(out, C)
+
+    return main
+
+
 REASONS = {
     "plain": "",
     "thread": "",
@@ -138,13 +172,17 @@ REASONS = {
     "print": "`T.print` may count on all threads",
     "written": "`A` is no argument that is only read",
     "after": "`A_s` is read outside of its loop",
+    "in_loop": "",
+    "in_counted": "whether the pipeline runs is computed by its threads",
+    "in_while": "the pipeline stands inside another, or in a `while`",
 }
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("what", REASONS)
 def test_why_not(what: str) -> None:
-    function = product(what).function
+    made = nested if what in ("in_loop", "in_counted", "in_while") else product
+    function = made(what).function
     found = splitting.split(function, parse_target(TARGET), make_options(None, None))
     assert {why for why, _ in found.refused} == ({REASONS[what]} if REASONS[what] else set())
     assert (found.function is not None) == (not REASONS[what])

@@ -130,21 +130,48 @@ def plan(function: st.Function, launch: st.Launch) -> Plan | None:
     threads = _threads(launch)
     for stmt in st.walk_statements(launch.body):
         _check(stmt)
-    for loop in loops:
-        if loop not in launch.body:
-            raise Whole("the pipeline stands inside another loop or a branch", loop.span)
     written = frozenset(
         storage(a.buffer) for s in st.walk_statements(function.body) for a in accesses(s)
         if a.kind != "read" or not a.certain
     )  # fmt: skip
     constants = Constants(launch, written)
-    for stmt in launch.body:
-        if isinstance(stmt, st.Let):
-            constants.name(stmt)
-    pipelines = tuple(_pipeline(loop, constants, written) for loop in loops)
+    pipelines = tuple(_pipelines(launch.body, constants, written))
     found = Plan(launch, threads, pipelines, constants)
     _check_tiles(found)
     return found
+
+
+def _pipelines(
+    block: st.Block, constants: Constants, written: frozenset[Buffer]
+) -> Iterator[Pipeline]:
+    """Those of a block, in loops and branches that the loading warp can run as well."""
+    for stmt in block:
+        if isinstance(stmt, st.Let):
+            constants.name(stmt)
+        if is_pipeline(stmt):
+            yield _pipeline(stmt, constants, written)
+        elif holds_pipelines(stmt):
+            _check_around(stmt, constants)
+            for inner in st.bodies(stmt):
+                yield from _pipelines(inner, constants, written)
+
+
+def holds_pipelines(stmt: st.Stmt) -> bool:
+    """Whether there are pipelines inside a statement."""
+    return any(is_pipeline(s) for block in st.bodies(stmt) for s in st.walk_statements(block))
+
+
+def _check_around(stmt: st.Stmt, constants: Constants) -> None:
+    """That whoever loads knows how often, or whether, the pipelines in a statement run."""
+    match stmt:
+        case st.For(kind="serial"):
+            heads = [e for v in stmt.loop_vars for e in (v.start, v.extent)]
+        case st.If(condition=condition):
+            heads = [condition]
+        case _:
+            raise Whole("the pipeline stands inside another, or in a `while`", stmt.span)
+    if not all(constants.holds(e) for e in heads):
+        raise Whole("whether the pipeline runs is computed by its threads", stmt.span)
 
 
 def is_pipeline(stmt: st.Stmt) -> TypeGuard[st.For]:
@@ -215,6 +242,8 @@ def _runs(body: st.Block) -> Iterator[tuple[st.TileOp, ...]]:
     for stmt in body:
         if is_load(stmt):
             run.append(stmt)
+        elif is_pipeline(stmt) or holds_pipelines(stmt):
+            raise Whole("the pipeline holds another", stmt.span)
         elif run and not isinstance(stmt, st.Let):
             yield tuple(run)
             run = []
@@ -283,12 +312,13 @@ def _uses(copies: tuple[st.TileOp, ...], loop: st.For) -> tuple[st.Stmt, st.Stmt
 def _check_tiles(plan: Plan) -> None:
     """That tiles are filled by their copies, and read as what they are, in their loop alone."""
     tiles = plan.versions
-    made = {s.buffer for s in plan.launch.body if isinstance(s, st.Allocate)}
+    whole = tuple(st.walk_statements(plan.launch.body))
+    made = {s.buffer for s in whole if isinstance(s, st.Allocate)}
     copies = [c for p in plan.pipelines for load in p.loads for c in load.copies]
     for tile in tiles:
         if tile not in made or sum(_target(c).buffer is tile for c in copies) != 1:
             raise Whole(f"`{tile.name}` is filled in several places", tile.span)
-    for stmt in st.walk_statements(plan.launch.body):
+    for stmt in whole:
         if isinstance(stmt, st.Annotate) and isinstance(stmt.value, dict):
             for buffer in stmt.value:
                 if buffer in tiles:
@@ -296,11 +326,13 @@ def _check_tiles(plan: Plan) -> None:
         for access in accesses(stmt):
             if storage(access.buffer) in tiles:
                 _check_use(access, stmt in copies)
-    for stmt in plan.launch.body:
-        loads = [load for p in plan.pipelines if p.loop is stmt for load in p.loads]
-        own = {tile for load in loads for tile in load.tiles}
-        for access in _all_accesses(stmt):
-            if access.buffer in tiles and access.buffer not in own:
+    home = {
+        id(stmt): {tile for load in pipeline.loads for tile in load.tiles}
+        for pipeline in plan.pipelines for stmt in st.walk_statements(pipeline.loop.body)
+    }  # fmt: skip
+    for stmt in whole:
+        for access in accesses(stmt):
+            if access.buffer in tiles and access.buffer not in home.get(id(stmt), ()):
                 raise Whole(f"`{access.buffer.name}` is read outside of its loop", stmt.span)
 
 
