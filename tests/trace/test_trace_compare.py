@@ -33,9 +33,11 @@ def test_the_first_pass_after_which_they_differ() -> None:
 
 
 def test_a_pass_that_only_one_has() -> None:
-    found = compare(trace("x", "x", "x"), trace("x", "x", "x", names="emit c b"))
+    other = trace("x", "x", "x", names="emit c b")
+    found = compare(trace("x", "x|y", "x"), other)
     assert found.parted is not None
     assert (found.parted.name, found.parted.second) == ("a", None)
+    assert compare(trace("x", "x", "x"), other).parted is None  # it has changed nothing
 
 
 def test_costs() -> None:

@@ -405,7 +405,8 @@ class _Planner:
         """First iterations meet what was before; then on from an arbitrary one."""
         before = state.copy()
         extent = None if node.extent is None else build.int_value(node.extent)
-        runs = _ROUNDS if extent is None else min(extent, _ROUNDS)
+        there = self.moved.turns(node)
+        runs = _ROUNDS if there is None else min(max(there, 0), _ROUNDS)
         ends: list[State] = []
         first, done = state, False
         for turn in range(runs):

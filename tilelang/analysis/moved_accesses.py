@@ -54,6 +54,14 @@ class Moved:
         """Whether some loop is at a known iteration."""
         return bool(self._numbers)
 
+    def turns(self, loop: Loop) -> int | None:
+        """How many iterations a loop has where the run stands; None where that is not known."""
+        if loop.extent is None:
+            return None
+        values = {v: build.const(n, build.dtype_of(v)) for v, n in self._numbers.items()}
+        extent = substitute(loop.extent, values) if values else loop.extent
+        return build.int_value(self.overlaps.simplify(extent))
+
     def now(self, a: Access) -> Access:
         """`a` where the run stands: at known iterations, under the conditions in force."""
         if not self._numbers and not self._conditions:

@@ -86,6 +86,10 @@ class Overlaps:
             tirx.LT(loop.var, end, loop.stmt.span),
         )
 
+    def simplify(self, expr: Any) -> Any:
+        """An expression in few words."""
+        return self._analyzer.simplify(expr)
+
     def level(self, x: Access, y: Access) -> Level:
         """Which threads may meet in what `x` and `y` touch. Both speak of the same iteration of
         the loops around both, unless a variable was renamed or shifted in one of them."""

@@ -72,9 +72,17 @@ def compare(first: Trace, second: Trace) -> Comparison:
                 for x, y in zip(first.steps[i:i_end], second.steps[j:j_end], strict=True)
             ]
         else:
-            out += [Compared(x.name, x, None) for x in first.steps[i:i_end]]
-            out += [Compared(y.name, None, y) for y in second.steps[j:j_end]]
+            out += [Compared(x.name, x, None) for x in _changing(first, i, i_end)]
+            out += [Compared(y.name, None, y) for y in _changing(second, j, j_end)]
     return Comparison(tuple(out), tuple(_costs(first, second)))
+
+
+def _changing(trace: Trace, start: int, end: int) -> Iterator[Step]:
+    """Passes of a part of a trace that the other does not have, and that have changed something."""
+    for number in range(start, end):
+        step, before = trace.steps[number], trace.steps[number - 1] if number else None
+        if before is None or [x.text for x in step.lines] != [x.text for x in before.lines]:
+            yield step
 
 
 def _costs(first: Trace, second: Trace) -> Iterator[Cost]:
