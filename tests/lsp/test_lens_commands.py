@@ -339,6 +339,8 @@ def test_a_run_is_cancelled(client: Watching, tmp_path: Path, way: str) -> None:
         assert client.wait(number) is None
         assert not client.wait(again)["failed"]
     until(lambda: not is_alive(own), "the process goes on")
+    # Whoever asked is answered at once; the end of the progress may come after that.
+    until(lambda: any(p["value"]["kind"] == "end" for p in client.progress), "no end is told")
     ends = [p["value"] for p in client.progress if p["value"]["kind"] == "end"]
     assert ends[0] == {"kind": "end", "message": "cancelled"}
     assert not [m for m in client.messages if not m.startswith("add compiled")]
